@@ -1,0 +1,120 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"scv/daemon/agent"
+	"scv/daemon/config"
+)
+
+type agentsCmd struct {
+	JSON bool `help:"Print an array, one object per agent."`
+}
+
+func (*agentsCmd) Help() string {
+	return "It reads config.toml and looks on the PATH of this shell; it asks no daemon. The daemon looks on its own PATH."
+}
+
+// agentRow is what is known of one agent.
+type agentRow struct {
+	Name       string  `json:"name"`
+	Configured bool    `json:"configured"`      // in config.toml
+	Program    string  `json:"program"`         // as configured, or as people call it
+	Path       *string `json:"path"`            // nil: not found
+	Usable     bool    `json:"usable"`          // configured and found
+	ToolFree   bool    `json:"tool_free"`       // has a proven mode without tools
+	Config     string  `json:"config,omitzero"` // what to put into config.toml
+}
+
+func (c *agentsCmd) Run(a *app) error {
+	home, err := a.home()
+	if err != nil {
+		return err
+	}
+	cfg, err := config.Load(home)
+	if err != nil {
+		return failf(exitFailed, "mend the file, then: "+a.command("reload"), "%w", err)
+	}
+	environ := []string{"PATH=" + a.getenv("PATH")}
+	rows := append(configuredAgents(cfg, environ), knownAgents(cfg, environ)...)
+	if c.JSON {
+		return a.printJSON(rows)
+	}
+	a.printAgents(rows, filepath.Join(home, config.Name))
+	return nil
+}
+
+func configuredAgents(cfg config.Config, environ []string) []agentRow {
+	commands := map[string]agent.Command{}
+	for name, c := range cfg.Agents {
+		commands[name] = agent.Command(c)
+	}
+	registry, lookPath := agent.FromConfig(commands, environ), agent.LookPath(environ)
+	rows := []agentRow{}
+	for _, name := range registry.Names() {
+		row := agentRow{Name: name, Configured: true, Program: commands[name].Command[0]}
+		if path, err := lookPath(row.Program); err == nil {
+			row.Path, row.Usable = &path, true
+		}
+		if driver, ok := registry.Get(name); ok {
+			row.ToolFree = agent.ToolFree(driver)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// knownAgents are the programs that could be configured and are not.
+func knownAgents(cfg config.Config, environ []string) []agentRow {
+	var used []string
+	for _, c := range cfg.Agents {
+		used = append(used, filepath.Base(c.Command[0]))
+	}
+	var rows []agentRow
+	for _, found := range agent.Find(agent.LookPath(environ)) {
+		if slices.Contains(used, found.Binary) {
+			continue
+		}
+		row := agentRow{Name: found.Name, Program: found.Title, Config: found.Snippet}
+		if found.Path != "" {
+			row.Path = &found.Path
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func (a *app) printAgents(rows []agentRow, file string) {
+	t := table{}
+	t.head("AGENT", "PROGRAM", "PATH", "USABLE", "TOOL-FREE")
+	for _, r := range rows {
+		usable, look := "not configured", dim
+		switch {
+		case r.Usable:
+			usable, look = "yes", good
+		case r.Configured:
+			usable, look = "not found", bad
+		}
+		t.row(cell{r.Name, plain}, cell{r.Program, plain}, cell{orDash(r.Path), plain}, cell{usable, look}, cell{yesNo(r.ToolFree), plain})
+	}
+	t.write(a.stdout, a.colour)
+	for _, r := range rows {
+		if !r.Configured && r.Path != nil {
+			a.say("\nto use %s, put this into %s, then: %s", line(r.Program), line(file), a.command("reload"))
+			a.say("\n  %s", strings.ReplaceAll(strings.TrimSpace(body(r.Config)), "\n", "\n  "))
+		}
+	}
+	if !slices.ContainsFunc(rows, func(r agentRow) bool { return r.Path != nil }) {
+		a.say("\nno agent was found; any program that reads a prompt and writes an answer will do. In %s:", line(file))
+		a.say("\n  [agents.mine]\n  command = [\"my-agent\", \"--flag\"]\n  prompt = \"stdin\"")
+	}
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

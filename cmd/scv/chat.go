@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"scv/wire"
+)
+
+// localAccount is the account of the local channel: the daemon makes one, with this name.
+const localAccount = "default"
+
+type chatCmd struct {
+	Send    *string       `placeholder:"TEXT" help:"Send one message, print the answer to it, and exit."`
+	Timeout time.Duration `default:"4h10m" help:"How long to wait for an answer (default ${default})."`
+}
+
+func (chatCmd) Help() string {
+	return "On a terminal it shows the open questions and whatever is said until Ctrl-D. On a pipe each line " +
+		"is a message, and the next is sent once it is answered. Exit code 1 if an answer failed or took too long."
+}
+
+// Run talks to the local channel. The default timeout is a little more than the longest turn of the
+// owner (config.toml, [turns] owner).
+func (c *chatCmd) Run(a *app) error {
+	switch {
+	case c.Timeout <= 0:
+		return failf(exitUsage, "try: scv chat --timeout 5m", "--timeout must be longer than nothing")
+	case c.Send != nil:
+		return a.sendOne(*c.Send, c.Timeout)
+	case a.typed:
+		return a.converse()
+	}
+	return a.sendLines(c.Timeout)
+}
+
+// sendLines sends each line of stdin once the one before it is answered.
+func (a *app) sendLines(timeout time.Duration) error {
+	lines := a.inputLines()
+	failed := false
+	for lines.Scan() {
+		text := strings.TrimSpace(lines.Text())
+		if text == "" {
+			continue
+		}
+		err := a.sendOne(text, timeout)
+		var quiet ended
+		switch {
+		case errors.As(err, &quiet):
+			failed = true // it was told; the next line may fare better
+		case err != nil:
+			return err
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("cannot read the messages: %w", err)
+	}
+	if failed {
+		return ended(exitFailed)
+	}
+	return nil
+}
+
+// inputLines reads stdin by lines, up to what one message may be.
+func (a *app) inputLines() *bufio.Scanner {
+	lines := bufio.NewScanner(a.stdin)
+	lines.Buffer(nil, wire.MaxChatText+2) // and its line end
+	return lines
+}

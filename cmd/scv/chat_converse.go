@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"scv/wire"
+	"scv/wire/bus"
+)
+
+// conversation is an open chat on a terminal.
+type conversation struct {
+	a      *app
+	typed  <-chan string   // lines of the person; closed at the end of input
+	unsent *wire.ChatSend  // typed and not yet known to be stored
+	seen   *uint64         // newest line shown; nil before the first attach
+	mine   map[string]bool // ids of what was typed here: it stands on the screen already
+	over   bool
+}
+
+// converse shows the local chat and sends what is typed, until the end of input.
+func (a *app) converse() error {
+	typed, readErr := a.readTyped()
+	c := &conversation{a: a, typed: typed, mine: map[string]bool{}}
+	a.say("%s", paint("the local chat; Ctrl-D leaves it", dim, a.colour))
+	if err := a.stay(a.ctx, c.work); err != nil && a.ctx.Err() == nil {
+		return a.explain(err)
+	}
+	if c.over {
+		return <-readErr
+	}
+	return nil // left by a signal, as people leave a chat
+}
+
+// readTyped reads the person's lines. A read of a terminal cannot be interrupted: where the chat ends
+// by a signal, the reader ends with the process.
+func (a *app) readTyped() (<-chan string, <-chan error) {
+	typed, failed := make(chan string), make(chan error, 1)
+	go func() {
+		defer close(typed)
+		lines := a.inputLines()
+		for lines.Scan() {
+			select {
+			case typed <- lines.Text():
+			case <-a.ctx.Done():
+			}
+		}
+		if err := lines.Err(); err != nil {
+			failed <- fmt.Errorf("cannot read what is typed: %w", err)
+			return
+		}
+		failed <- nil
+	}()
+	return typed, failed
+}
+
+// work is the chat over one connection.
+func (c *conversation) work(ctx context.Context, client *bus.Client) error {
+	lines, err := client.WatchChat(ctx, localAccount)
+	if err != nil {
+		return err
+	}
+	again := time.NewTicker(catchUp)
+	defer again.Stop()
+	for attach := true; ; {
+		if attach {
+			if err := c.attach(ctx, client); err != nil {
+				return err
+			}
+		}
+		if err := c.send(ctx, client); err != nil {
+			return err
+		}
+		if attach, err = c.next(ctx, client, lines, again.C); err != nil || c.over {
+			return err
+		}
+	}
+}
+
+// next takes one thing that happens, and says whether the daemon should be asked for lines.
+func (c *conversation) next(ctx context.Context, client *bus.Client, lines <-chan wire.ChatLine, again <-chan time.Time) (attach bool, err error) {
+	select {
+	case text, open := <-c.typed:
+		c.over = !open
+		c.compose(text)
+	case l, open := <-lines:
+		if !open {
+			return false, errAway
+		}
+		if l.Seq > *c.seen+1 {
+			return true, nil
+		}
+		c.show(l)
+	case <-again:
+		return true, nil
+	case <-client.Closed():
+		return false, errAway
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	return false, nil
+}
+
+func (c *conversation) compose(text string) {
+	if text = strings.TrimSpace(text); text == "" {
+		return
+	}
+	c.unsent = &wire.ChatSend{Account: localAccount, ID: randomID(), Text: text, Terminal: true}
+	c.mine[c.unsent.ID] = true
+}
+
+// send brings what was typed to the daemon. A refusal is shown and the chat goes on.
+func (c *conversation) send(ctx context.Context, client *bus.Client) error {
+	if c.unsent == nil {
+		return nil
+	}
+	_, err := client.ChatSend(ctx, *c.unsent)
+	var refused *wire.Error
+	if errors.As(err, &refused) {
+		c.a.note("scv: not sent: %s", line(refused.Text))
+		err = nil
+	}
+	if err == nil {
+		c.unsent = nil
+	}
+	return err
+}
+
+// attach shows what was missed; the first time only the questions that are open.
+func (c *conversation) attach(ctx context.Context, client *bus.Client) error {
+	got, err := client.ChatAttach(ctx, wire.ChatAttach{Account: localAccount, AfterSeq: c.seen, Terminal: true})
+	if err != nil {
+		return err
+	}
+	if c.seen == nil {
+		for _, q := range got.Questions {
+			c.print(wire.ChatQuestion, q.Question+"\n(answer yes or no; code "+q.Code+")")
+		}
+		c.seen = &got.NewestSeq
+	}
+	for _, l := range got.Lines {
+		c.show(l)
+	}
+	return nil
+}
+
+func (c *conversation) show(l wire.ChatLine) {
+	if l.Seq <= *c.seen {
+		return
+	}
+	*c.seen = l.Seq
+	if l.MessageID != nil && c.mine[*l.MessageID] {
+		delete(c.mine, *l.MessageID)
+		return
+	}
+	c.print(l.Kind, l.Text)
+}
+
+// print shows whose words a text is by a mark before every line, which no text can forge.
+func (c *conversation) print(kind wire.ChatLineKind, text string) {
+	mark, look := "  ", plain
+	switch kind {
+	case wire.ChatOwner:
+		mark, look = "> ", dim
+	case wire.ChatFailure:
+		mark, look = "! ", bad
+	case wire.ChatNotice:
+		mark, look = "- ", dim
+	case wire.ChatQuestion:
+		mark, look = "? ", warn
+	case wire.ChatReply:
+	}
+	for part := range strings.Lines(body(text)) {
+		c.a.say("%s", paint(mark+strings.TrimSuffix(part, "\n"), look, c.a.colour))
+	}
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"scv/wire"
+)
+
+// Exit codes of confirm. A script may run on only after exitYes, so everything that is not exactly a
+// yes is something else.
+const (
+	exitYes       = 0
+	exitNo        = 1 // no, and without --detailed-exitcode also expired
+	exitOther     = 2 // no answer can be had: usage, no daemon, withdrawn, failed, interrupted
+	exitExpired   = 3 // the rest only with --detailed-exitcode
+	exitWithdrawn = 4
+	exitNotAsked  = 5
+)
+
+type confirmCmds struct {
+	Ask  confirmAsk  `cmd:"" default:"withargs" help:"Ask a question and wait for the answer (the word ask may be left out)."`
+	List confirmList `cmd:"" help:"List the open questions."`
+	Show confirmShow `cmd:"" help:"Show one question and how it was answered."`
+}
+
+func (confirmCmds) Help() string {
+	return "Exit code: 0 yes, 1 no or no answer in time, 2 anything else. A question that is also the " +
+		"name of a subcommand, or that starts with a dash, goes after --."
+}
+
+type confirmAsk struct {
+	Timeout          time.Duration `default:"30m" help:"How long to wait before silence counts as no (default ${default}, at most 4h)."`
+	JSON             bool          `help:"Print the outcome as ConfirmInfo."`
+	DetailedExitcode bool          `help:"Exit 0 yes, 1 no, 3 expired, 4 withdrawn, 5 failed, 2 other."`
+	Question         literal       `arg:"" help:"The question, in quotes."`
+}
+
+func (*confirmAsk) example() string { return `scv confirm "Deploy now?"` }
+
+func (c *confirmAsk) Run(a *app) error {
+	ask, err := c.request(a.getenv("SCV_PARENT"))
+	if err != nil {
+		return err
+	}
+	info, err := a.follow(ask, c.Timeout)
+	if err == nil || info.State != wire.Yes { // a yes that came too late for us is not printed as one
+		err = errors.Join(err, c.print(a, info))
+	}
+	if err != nil {
+		return unanswered(err)
+	}
+	return ended(c.exitCode(info.State))
+}
+
+// request makes the request. Whether the question is fit to ask is for the daemon to say.
+func (c *confirmAsk) request(parent string) (wire.ConfirmAskCommand, error) {
+	ask := wire.ConfirmAskCommand{Question: string(c.Question)}
+	if strings.TrimSpace(ask.Question) == "" {
+		return ask, failf(exitOther, "try: "+c.example(), "the question is empty")
+	}
+	if c.Timeout <= 0 {
+		return ask, failf(exitOther, `try: scv confirm --timeout 30m "Deploy now?"`, "--timeout must be longer than nothing")
+	}
+	seconds := uint64(math.Ceil(c.Timeout.Seconds()))
+	ask.TimeoutSeconds = &seconds
+	if parent != "" {
+		ask.Parent = &parent
+	}
+	return ask, nil
+}
+
+// print writes the outcome where the state is known; without one stdout stays empty.
+func (c *confirmAsk) print(a *app, info wire.ConfirmInfo) error {
+	switch {
+	case info.ID == "" || info.State == wire.Pending:
+		return nil
+	case c.JSON:
+		return a.printJSON(info)
+	}
+	_, err := fmt.Fprintln(a.stdout, line(string(info.State)))
+	return err
+}
+
+func (c *confirmAsk) exitCode(s wire.ConfirmState) int {
+	detailed := func(code, plain int) int {
+		if c.DetailedExitcode {
+			return code
+		}
+		return plain
+	}
+	switch s {
+	case wire.Yes:
+		return exitYes
+	case wire.No:
+		return exitNo
+	case wire.Expired:
+		return detailed(exitExpired, exitNo)
+	case wire.Withdrawn:
+		return detailed(exitWithdrawn, exitOther)
+	case wire.NotAsked:
+		return detailed(exitNotAsked, exitOther)
+	case wire.Pending, wire.Unknown:
+		return exitOther
+	}
+	return exitOther
+}
+
+// unanswered keeps the words of a failure and makes its exit code the one of confirm.
+func unanswered(err error) error {
+	told := &failure{code: exitOther, err: err}
+	var f *failure
+	if errors.As(err, &f) {
+		told.hint = f.hint
+	}
+	return told
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
+)
+
+// TestMain lets the test binary be scv itself for the scripts, and fails on a goroutine left behind.
+func TestMain(m *testing.M) {
+	testscript.Main(leakChecked{m}, map[string]func(){"scv": main})
+}
+
+type leakChecked struct{ m *testing.M }
+
+func (l leakChecked) Run() int {
+	code := l.m.Run()
+	if err := goleak.Find(); err != nil && code == 0 {
+		println("goroutines were left behind:", err.Error())
+		return 1
+	}
+	return code
+}
+
+// result is how one run of scv ended.
+type result struct {
+	code        int
+	out, errOut string
+}
+
+// hand runs scv in this process with its own world.
+type hand struct {
+	ctx   context.Context
+	env   map[string]string
+	stdin string
+}
+
+// at is a hand for one home, with nothing else in its environment.
+func at(t *testing.T, home string) *hand {
+	return &hand{ctx: t.Context(), env: map[string]string{"SCV_HOME": home}}
+}
+
+func (h *hand) scv(args ...string) result {
+	var out, errOut strings.Builder
+	code := run(h.ctx, args, strings.NewReader(h.stdin), &out, &errOut, func(name string) string { return h.env[name] })
+	return result{code, out.String(), errOut.String()}
+}

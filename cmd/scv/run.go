@@ -1,0 +1,5 @@
+package main
+
+type runCmd struct{}
+
+func (c *runCmd) Run(a *app) error { return nil }

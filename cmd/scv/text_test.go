@@ -1,0 +1,51 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
+
+func TestLineEscapes(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain 你好 é 👍":    "plain 你好 é 👍",
+		"\x1b[31mred":     `\x1b[31mred`,
+		"a\nb\tc\rd":      `a\nb\tc\x0dd`,
+		"\u202egnp.exe":   `\u202egnp.exe`,
+		"zero\u200bwidth": `zero\u200bwidth`,
+		"\u2066x\u2069":   `\u2066x\u2069`,
+		"\u2028\u2029":    `\u2028\u2029`,
+		"\u009b31m":       `\u009b31m`,
+		"\U000e0041tag":   `\U000e0041tag`,
+		"v\U000e0100":     `v\U000e0100`,
+		"\u3164filler":    `\u3164filler`,
+		"bad\xff\xfe":     `bad\xff\xfe`,
+		"\ufffd":          "\ufffd", // itself, not a broken byte
+	} {
+		if got := line(in); got != want {
+			t.Errorf("line(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestBodyKeepsOnlyNewlineAndTab(t *testing.T) {
+	if got, want := body("a\n\tb\x1b\u202e\r"), "a\n\tb"+`\x1b\u202e\x0d`; got != want {
+		t.Errorf("body = %q, want %q", got, want)
+	}
+}
+
+func TestNothingUnseenPasses(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		in := string(rapid.SliceOf(rapid.Byte()).Draw(t, "bytes")) + rapid.String().Draw(t, "text")
+		for _, r := range line(in) {
+			if unseen(r) {
+				t.Fatalf("line(%q) lets %U pass", in, r)
+			}
+		}
+		if out := body(in); !utf8.ValidString(out) || strings.ContainsRune(out, '\x1b') {
+			t.Fatalf("body(%q) = %q", in, out)
+		}
+	})
+}

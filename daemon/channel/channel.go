@@ -1,0 +1,94 @@
+// Package channel is the port that a chat platform's adapter implements, and the plain values that pass
+// through it. Adapters live in the folders below, one per platform, each the only room that knows that
+// platform's API. An adapter knows neither the store nor the bus: it gets what it needs as a Host.
+package channel
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Message is what somebody wrote, as the platform vouches for it.
+type Message struct {
+	ID          string    // the platform's id, 1..256 bytes: the key of de-duplication
+	Chat        string    // the platform's id of the chat
+	Sender      string    // the platform's id of who wrote it
+	Direct      bool      // the sender's direct chat, not a group
+	Text        string    // trimmed
+	Attachments int       // files that came with it
+	Quotes      string    // message id it quotes, or ""
+	ReplyHandle string    // what a reply must carry, or ""
+	SentAt      time.Time // the platform's send time; zero where it gives none
+	Terminal    bool      // local: a person typed it at a terminal
+}
+
+// Outgoing is one part of a message to send. A retry carries the same ClientID.
+type Outgoing struct {
+	ClientID    string // stable over retries, so that a platform can drop a repeat
+	Chat        string
+	Kind        Kind
+	Text        string
+	InReplyTo   string // message id this answers, or ""
+	ReplyHandle string // of that message
+	Last        bool   // the last part of the answer to InReplyTo
+}
+
+// Kind says whose words an outgoing text is.
+type Kind string
+
+const (
+	Reply    Kind = "reply"    // the agent's words
+	Failure  Kind = "failure"  // why there is no answer
+	Notice   Kind = "notice"   // the program's own words
+	Question Kind = "question" // a question to the owner
+)
+
+// Receipt is the platform's acceptance of a part.
+type Receipt struct {
+	MessageID string    // as the platform names it, or ""
+	At        time.Time // the platform's own send time; zero where it gives none
+}
+
+// Adapter runs one account of one platform.
+type Adapter interface {
+	// Serve receives until ctx ends (then it returns nil) or the platform fails. An error made by
+	// Permanent needs a person; any other is tried again.
+	Serve(ctx context.Context) error
+	// Send hands one part to the platform. It may be called while Serve runs. Nil means accepted;
+	// an error that is ErrRefused is final; any other is tried again with the same ClientID.
+	Send(ctx context.Context, out Outgoing) (Receipt, error)
+	// MaxText is the largest text of one part in bytes.
+	MaxText() int
+}
+
+// Host is what the daemon gives an adapter.
+type Host struct {
+	// Receive takes messages in order and returns once each is durable or known; only then may the
+	// adapter acknowledge them or move its cursor.
+	Receive func(ctx context.Context, batch []Message) error
+	// Contact reports the outcome of the latest authenticated exchange: nil is a fresh success, an
+	// error one fixed sentence of what a person can do.
+	Contact func(err error)
+}
+
+// Account is what an adapter must know of the account it runs.
+type Account struct {
+	Channel string
+	Name    string
+	OwnerID string // the owner's id on the platform, or ""
+}
+
+// ID is the component id, <channel>:<account>.
+func (a Account) ID() string { return a.Channel + ":" + a.Name }
+
+// ErrRefused marks an outgoing text that the platform will never take.
+var ErrRefused = errors.New("the platform refused it")
+
+// PermanentError is a failure that needs a person; Advice is what status shows.
+type PermanentError struct{ Advice string }
+
+func (e *PermanentError) Error() string { return e.Advice }
+
+// Permanent makes an error that is not retried on a timer.
+func Permanent(advice string) error { return &PermanentError{Advice: advice} }

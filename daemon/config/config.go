@@ -1,0 +1,97 @@
+// Package config reads config.toml, which holds what a person edits by hand. The daemon never writes it:
+// what the daemon changes itself is in the store. It knows no other room; whoever needs a setting is
+// handed its plain value.
+package config
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Name of the file in the home.
+const Name = "config.toml"
+
+// MaxBytes is the largest file read (channels.md §1.2).
+const MaxBytes = 1 << 20
+
+// Defaults, with the page that sets them.
+const (
+	DefaultMaxDepth    = 2                           // control.md §4
+	DefaultOwnerTurn   = 4*time.Hour + 5*time.Minute // channels.md §1.3
+	DefaultOthersTurn  = 300 * time.Second           // channels.md §1.3
+	DefaultConcurrent  = 4                           // ours: turns at once over all accounts, for a small machine
+	DefaultLogLevel    = slog.LevelInfo              // ours
+	DefaultReconcile   = 2 * time.Second             // control.md §3
+	DefaultStopGrace   = 5 * time.Second             // control.md §3
+	DefaultBackoffMin  = 1 * time.Second             // control.md §3
+	DefaultBackoffMax  = 60 * time.Second            // control.md §3
+	DefaultStableAfter = 60 * time.Second            // control.md §3
+	DefaultPass        = 1 * time.Second             // control.md §4
+	DefaultKeepAlive   = 60 * time.Second            // control.md §6
+)
+
+// Config is the whole file, checked, with defaults filled in.
+type Config struct {
+	Workspace   string           // absolute; "" is <home>/workspace. See CheckFolder
+	Agents      map[string]Agent // by name, never nil
+	Notify      Notify
+	Delegations Delegations
+	Turns       Turns
+	Log         Log
+	Timing      Timing
+}
+
+// Agent is a program that is run once for each turn.
+type Agent struct {
+	Command []string // the program, by name or absolute path, and its arguments
+	Prompt  string   // "stdin" or "arg"
+	Env     []string // names of further environment variables it gets
+}
+
+// Notify says which owner chats hear of things, first to last.
+type Notify struct {
+	Owner []string // component ids
+}
+
+// Delegations bounds delegated runs.
+type Delegations struct {
+	MaxDepth int // of runs within runs; 0 allows none
+}
+
+// Turns bounds an agent's turns.
+type Turns struct {
+	Owner      time.Duration // of the owner, with tools
+	Others     time.Duration // of everyone else
+	Concurrent int           // at once
+}
+
+// Log says what is logged.
+type Log struct {
+	Level slog.Level
+}
+
+// Timing is the daemon's own rhythm. It is there for tests, which must wait for these.
+type Timing struct {
+	Reconcile   time.Duration // between passes over the accounts
+	StopGrace   time.Duration // for an adapter to stop
+	BackoffMin  time.Duration // first delay before an account is tried again
+	BackoffMax  time.Duration // longest delay
+	StableAfter time.Duration // a run this long takes the delay to its first step
+	Pass        time.Duration // between passes over delegated runs
+	KeepAlive   time.Duration // a question nobody asked about for so long is withdrawn
+}
+
+// Default is what holds without a file.
+func Default() Config {
+	return Config{
+		Agents:      map[string]Agent{},
+		Delegations: Delegations{MaxDepth: DefaultMaxDepth},
+		Turns:       Turns{Owner: DefaultOwnerTurn, Others: DefaultOthersTurn, Concurrent: DefaultConcurrent},
+		Log:         Log{Level: DefaultLogLevel},
+		Timing: Timing{
+			Reconcile: DefaultReconcile, StopGrace: DefaultStopGrace,
+			BackoffMin: DefaultBackoffMin, BackoffMax: DefaultBackoffMax, StableAfter: DefaultStableAfter,
+			Pass: DefaultPass, KeepAlive: DefaultKeepAlive,
+		},
+	}
+}

@@ -1,0 +1,222 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+)
+
+func home(t *testing.T, text string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, Name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestWithoutAFileTheDefaultsHold(t *testing.T) {
+	for name, dir := range map[string]string{"no file": t.TempDir(), "empty file": home(t, "")} {
+		got, err := Load(dir)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(Default(), got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestEveryKeyIsRead(t *testing.T) {
+	got, err := Load(home(t, `
+workspace = "/srv/work/../code"
+
+[agents.claude]
+command = ["claude", "-p"]
+env = ["ANTHROPIC_API_KEY"]
+
+[agents.Own_2-x]
+command = ["/opt/own", "--"]
+prompt = "arg"
+
+[notify]
+owner = ["feishu:default", "local:default"]
+
+[delegations]
+max_depth = 0
+
+[turns]
+owner = "1h"
+others = "10s"
+concurrent = 9
+
+[log]
+level = "warn"
+
+[timing]
+reconcile = "20ms"
+stop_grace = "30ms"
+backoff_min = "40ms"
+backoff_max = "50ms"
+stable_after = "60ms"
+pass = "70ms"
+keep_alive = "80ms"
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Config{
+		Workspace: "/srv/code",
+		Agents: map[string]Agent{
+			"claude":  {Command: []string{"claude", "-p"}, Prompt: "stdin", Env: []string{"ANTHROPIC_API_KEY"}},
+			"Own_2-x": {Command: []string{"/opt/own", "--"}, Prompt: "arg"},
+		},
+		Notify: Notify{Owner: []string{"feishu:default", "local:default"}},
+		Turns:  Turns{Owner: time.Hour, Others: 10 * time.Second, Concurrent: 9},
+		Log:    Log{Level: 4},
+		Timing: Timing{
+			Reconcile: 20 * time.Millisecond, StopGrace: 30 * time.Millisecond,
+			BackoffMin: 40 * time.Millisecond, BackoffMax: 50 * time.Millisecond,
+			StableAfter: 60 * time.Millisecond, Pass: 70 * time.Millisecond, KeepAlive: 80 * time.Millisecond,
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Each mistake is one sentence that names the line and the key, and never the value.
+func TestMistakesAreNamed(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"unknown key", "\n[turns]\nowners = \"s3cret\"", `line 3: the key "turns.owners" is unknown`},
+		{"unknown table", "[turn]\nowner = \"s3cret\"", `line 1: the key "turn" is unknown`},
+		{"unknown key of an agent", "[agents.a]\ncommand = [\"a\"]\nkey = \"s3cret\"", `line 3: the key "agents.a.key" is unknown`},
+		{"other case", "\n[turns]\nOwner = \"1s\"", `line 3: the key "turns.Owner" is unknown: keys are lower-case`},
+		{"other case inline", "agents = {a = {\nCommand = [\"s3cret\"]}}", `the key "agents.a.Command" is unknown: keys are lower-case`},
+		{"twice", "workspace = \"/s3cret\"\nworkspace = \"/b\"", `line 2: the value of "workspace" is wrong`},
+		{"wrong type", "[turns]\nconcurrent = \"s3cret\"", `line 2: the value of "turns.concurrent" is wrong: it cannot be of the type string`},
+		{"number for a time", "[timing]\npass = 3", `line 2: the value of "timing.pass" is wrong: it cannot be of the type integer`},
+		{"array of wrong type", "[notify]\nowner = [1]", `"notify.owner"`},
+		{"broken syntax", "[turns]\nconcurrent = ", `line 2: `},
+		{"no unit", "[turns]\nowner = \"5\"", `line 2: the value of "turns.owner" is wrong: it is a time with its unit`},
+		{"negative time", "[turns]\nothers = \"-5s\"", `line 2: the value of "turns.others"`},
+		{"endless time", "[timing]\nkeep_alive = \"9000h\"", `line 2: the value of "timing.keep_alive"`},
+		{"back-off upside down", "[timing]\nbackoff_min = \"2m\"", `line 2: the value of "timing.backoff_min" is wrong: it is longer`},
+		{"depth", "[delegations]\nmax_depth = -1", `line 2: the value of "delegations.max_depth" is wrong: it is a number from 0 to 16`},
+		{"none at once", "[turns]\nconcurrent = 0", `line 2: the value of "turns.concurrent" is wrong: it is a number from 1 to 64`},
+		{"level", "[log]\nlevel = \"s3cret\"", `line 2: the value of "log.level" is wrong`},
+		{"relative workspace", "workspace = \"s3cret\"", `line 1: the value of "workspace" is wrong: it is not an absolute path`},
+		{"agent name", "[agents.\"a b\"]\ncommand = [\"a\"]", `line 1: the value of "agents.a b" is wrong`},
+		{"long agent name", "[agents." + strings.Repeat("a", 33) + "]\ncommand = [\"a\"]", `line 1: `},
+		{"agent without a command", "[agents.a]\nprompt = \"stdin\"", `line 1: the value of "agents.a.command" is wrong`},
+		{"empty program", "[agents.a]\ncommand = [\"\"]", `line 2: the value of "agents.a.command" is wrong`},
+		{"relative program", "[agents.a]\ncommand = [\"./s3cret\"]", `line 2: the value of "agents.a.command" is wrong`},
+		{"NUL", "[agents.a]\ncommand = [\"a\", \"b\\u0000\"]", `line 2: the value of "agents.a.command" is wrong`},
+		{"prompt", "[agents.a]\ncommand = [\"a\"]\nprompt = \"s3cret\"", `line 3: the value of "agents.a.prompt" is wrong`},
+		{"inline agent", "\n[agents]\na = {command = [\"a\"], prompt = \"s3cret\"}", `line 3: the value of "agents.a.prompt" is wrong`},
+		{"variable with a value", "[agents.a]\ncommand = [\"a\"]\nenv = [\"A=s3cret\"]", `line 3: the value of "agents.a.env" is wrong`},
+		{"our own variable", "[agents.a]\ncommand = [\"a\"]\nenv = [\"SCV_PARENT\"]", `line 3: the value of "agents.a.env" is wrong`},
+		{"account without a channel", "[notify]\nowner = [\"s3cret\"]", `line 2: the value of "notify.owner" is wrong`},
+		{"account twice", "[notify]\nowner = [\"a:b\", \"a:b\"]", `line 2: the value of "notify.owner" is wrong: it lists an account twice`},
+		{"invalid UTF-8", "workspace = \"/\xff\"", `line 1: `},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Load(home(t, c.text))
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			got := err.Error()
+			if !strings.Contains(got, c.want) || !strings.Contains(got, Name) {
+				t.Errorf("%s\nwant a sentence with %s", got, c.want)
+			}
+			if strings.Contains(got, "\n") || strings.Contains(got, "s3cret") {
+				t.Errorf("quotes the value or is no sentence: %q", got)
+			}
+		})
+	}
+}
+
+func TestOnlyASafeFileIsRead(t *testing.T) {
+	t.Run("others may write", func(t *testing.T) {
+		for _, mode := range []os.FileMode{0o620, 0o602} {
+			dir := home(t, "")
+			if err := os.Chmod(filepath.Join(dir, Name), mode); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Load(dir); err == nil || !strings.Contains(err.Error(), "chmod go-w") {
+				t.Errorf("mode %o: %v", mode, err)
+			}
+		}
+	})
+	t.Run("size", func(t *testing.T) {
+		if _, err := Load(home(t, "#"+strings.Repeat("x", MaxBytes-1))); err != nil {
+			t.Errorf("refused the largest: %v", err)
+		}
+		if _, err := Load(home(t, "#"+strings.Repeat("x", MaxBytes))); err == nil {
+			t.Error("accepted one byte more")
+		}
+	})
+	t.Run("not a file", func(t *testing.T) {
+		dir := t.TempDir()
+		if err := unix.Mkfifo(filepath.Join(dir, Name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Load(dir); err == nil {
+			t.Error("accepted a pipe")
+		}
+	})
+	t.Run("link", func(t *testing.T) {
+		dir := t.TempDir()
+		if err := os.Symlink(filepath.Join(home(t, "[log]\nlevel = \"error\""), Name), filepath.Join(dir, Name)); err != nil {
+			t.Fatal(err)
+		}
+		if c, err := Load(dir); err != nil || c.Log.Level != 8 {
+			t.Errorf("a link to a good file: %v %v", c.Log.Level, err)
+		}
+		if err := os.Remove(filepath.Join(dir, Name)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("gone", filepath.Join(dir, Name)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Load(dir); err == nil {
+			t.Error("a dangling link is as if there were no file")
+		}
+	})
+}
+
+func TestCheckFolder(t *testing.T) {
+	dir := home(t, "")
+	if err := CheckFolder(dir); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []string{"", "relative", filepath.Join(dir, "gone"), filepath.Join(dir, Name)} {
+		if CheckFolder(bad) == nil {
+			t.Errorf("%q is accepted", bad)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte("[agents.a]\ncommand = [\"a\"]\n[timing]\npass = \"1s\""))
+	f.Add([]byte("agents = {a = {command = [\"a\"]}}"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := parse(data)
+		if err != nil {
+			return
+		}
+		if c.Timing.Pass < minSpan || c.Turns.Concurrent < 1 || c.Agents == nil {
+			t.Errorf("accepted an impossible file: %+v", c)
+		}
+		for name, a := range c.Agents {
+			if !ValidAgentName(name) || badCommand(a.Command) != "" {
+				t.Errorf("accepted the agent %q: %+v", name, a)
+			}
+		}
+	})
+}

@@ -1,0 +1,191 @@
+// Package daemon is the mind: the composition root that opens the home, starts every room in order,
+// answers requests by the table in routes.go, and stops in reverse. Newcomers start at routes.go.
+//
+// A request goes: socket → transport (who is it) → bus → route (may it) → handler → rule (pure) → one
+// store transaction → wake → reply. What runs by itself (accounts, turns, deliveries, deadlines) reads
+// the store when woken and every few seconds besides: a wake carries no data.
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync/atomic"
+
+	"scv/daemon/agent"
+	"scv/daemon/config"
+	"scv/daemon/delegation"
+	"scv/daemon/inbox"
+	"scv/daemon/outbox"
+	"scv/daemon/process"
+	"scv/daemon/reconcile"
+	"scv/daemon/transport"
+	"scv/daemon/turn"
+	"scv/internal/clock"
+	"scv/store"
+	"scv/wire/bus"
+)
+
+// Options is what the hand decides.
+type Options struct {
+	Home    string
+	Version string
+	Log     *slog.Logger
+	Getenv  func(string) string
+	Environ []string // of this process; agents get an allow-list of it
+	// Ready is called once, when the first request can be answered.
+	Ready func(home, socket string)
+
+	// clock and inProcess are for tests in virtual time: no socket, no subreaper.
+	clock     clock.Clock
+	inProcess bool
+}
+
+// Daemon is one running instance.
+type Daemon struct {
+	o     Options
+	home  Home
+	self  process.ID
+	log   *slog.Logger
+	clock clock.Clock
+
+	config atomic.Pointer[config.Config]
+	agents atomic.Pointer[agent.Registry]
+
+	store     *store.Store
+	procs     *process.Table
+	runs      *delegation.Keeper
+	questions *questions
+	inbox     *inbox.Inbox
+	turns     *turn.Engine
+	outbox    *outbox.Outbox
+	accounts  *reconcile.Loop
+	transport *transport.Server
+	bus       atomic.Pointer[bus.Server] // nil until the last step of a start
+	locals    locals
+	told      onceSet // runs whose owner heard that they tried a closed door
+	rooms     rooms
+}
+
+// Run serves the home until ctx ends. It returns nil after an orderly stop.
+func Run(ctx context.Context, o Options) (err error) {
+	if o.clock == nil {
+		o.clock = clock.System{}
+	}
+	d := &Daemon{o: o, log: o.Log, clock: o.clock}
+	defer func() { d.rooms.stop(d.log) }()
+	for _, step := range d.steps() {
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err := step.run(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("cannot start (%s): %w", step.name, err)
+		}
+	}
+	if o.Ready != nil {
+		o.Ready(d.home.Path, d.transport.SocketPath())
+	}
+	d.log.Info("serving", "home", d.home.Path, "pid", d.self.PID, "version", o.Version)
+	<-ctx.Done()
+	d.log.Info("stopping")
+	return nil
+}
+
+type step struct {
+	name string
+	run  func(context.Context) error
+}
+
+// steps is the order of a start. Each step registers how it is undone, so a stop is this list read
+// backwards, also after a start that failed half-way.
+func (d *Daemon) steps() []step {
+	return []step{
+		{"home", d.openHome},
+		{"configuration", d.loadConfig},
+		{"store", d.openStore},
+		{"processes", d.openProcesses},
+		{"rooms", d.makeRooms},
+		{"accounts", d.prepareAccounts},
+		{"delegations", d.startRuns},
+		{"questions", d.startQuestions},
+		{"deliveries", d.startWork},
+		{"requests", d.startBus},
+	}
+}
+
+func (d *Daemon) openHome(context.Context) (err error) {
+	if d.home, err = OpenHome(d.o.Home); err != nil {
+		return err
+	}
+	if d.self, err = process.Self(); err != nil {
+		return fmt.Errorf("cannot tell who we are: %w", err)
+	}
+	l, err := d.home.take(d.self.PID)
+	if err != nil {
+		return err
+	}
+	d.rooms.opened("lock", func() error { l.release(); return nil })
+	return nil
+}
+
+// loadConfig reads config.toml. A start with a broken one is refused: agents may be meant to be
+// restricted by what cannot be read.
+func (d *Daemon) loadConfig(context.Context) error {
+	c, err := config.Load(d.home.Path)
+	if err != nil {
+		return err
+	}
+	d.useConfig(c)
+	return nil
+}
+
+func (d *Daemon) useConfig(c config.Config) {
+	d.config.Store(&c)
+	commands := make(map[string]agent.Command, len(c.Agents))
+	for name, a := range c.Agents {
+		commands[name] = agent.Command{Command: a.Command, Prompt: a.Prompt, Env: a.Env}
+	}
+	d.agents.Store(agent.FromConfig(commands, d.o.Environ))
+}
+
+func (d *Daemon) openStore(ctx context.Context) (err error) {
+	d.store, err = store.Open(ctx, store.Options{
+		Path: d.home.join("scv.db"), Clock: d.clock, Log: d.log,
+		Release: d.o.Version, Instance: d.home.Instance,
+	})
+	if err != nil {
+		return err
+	}
+	d.rooms.opened("store", d.store.Close)
+	for _, q := range d.store.Quarantined() {
+		d.log.Error("a record could not be read and was set aside", "bucket", q.Bucket, "key", q.Key, "reason", q.Reason)
+	}
+	return d.store.Sweep(ctx)
+}
+
+func (d *Daemon) openProcesses(context.Context) error {
+	d.procs = process.NewTable()
+	if d.o.inProcess {
+		return nil
+	}
+	if err := process.BecomeSubreaper(); err != nil {
+		d.log.Warn("what an agent leaves behind can escape to the system", "err", err)
+	}
+	if err := process.Harden(); err != nil {
+		d.log.Warn("cannot keep others of this user out of our memory", "err", err)
+	}
+	return nil
+}
+
+// depth is how deep this daemon itself is delegated: 0 at the top.
+func (d *Daemon) depth() uint32 {
+	n, err := strconv.ParseUint(d.o.Getenv("SCV_DELEGATION_DEPTH"), 10, 16)
+	if err != nil {
+		return 0
+	}
+	return uint32(n)
+}

@@ -1,0 +1,86 @@
+// Package delegation keeps every delegated agent run on record and under control: it records a run
+// before it exists, ties each process to its run, lists them, stops them, and clears up after an owner
+// that is gone. It asks daemon/process for every look at and every signal to a process.
+//
+// A record is written as starting before the spawn and as live, with the leader's identity, before the
+// agent is told its task. It is deleted when the run's processes are gone and its one report is stored.
+package delegation
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"scv/daemon/process"
+	"scv/internal/clock"
+	"scv/store"
+)
+
+// Numbers of control §4.
+const (
+	passInterval = time.Second      // between two looks at the processes
+	orphanGrace  = 3 * time.Second  // an orphan is listed this long before it is stopped (gone ≤ 10 s)
+	stopTimeout  = 10 * time.Second // for one stop: TERM, 2 s, KILL, proof
+	maxOutput    = 64 << 20         // bytes a run may write to out or err before it is stopped
+)
+
+// Options is what the daemon hands in.
+type Options struct {
+	Store    *store.Store
+	Clock    clock.Clock
+	Log      *slog.Logger
+	Procs    *process.Table
+	Self     process.ID // the daemon
+	Instance string
+	Home     string
+	Parent   string // the daemon's own SCV_PARENT, "" at the top
+	Depth    uint32 // of the daemon itself: 0 at the top
+	MaxDepth uint32
+}
+
+// Keeper holds the runs of this instance.
+type Keeper struct {
+	o    Options
+	work sync.WaitGroup // stops begun by a pass
+
+	mu     sync.Mutex
+	own    map[string]*Run        // runs this process started and waits for
+	lost   map[string]clock.Stamp // runs whose owner is gone, and since when that is known
+	kills  map[string]struct{}    // orphans being stopped
+	reaped uint64
+}
+
+// New makes the keeper. Run must be called for the passes.
+func New(o Options) *Keeper {
+	return &Keeper{
+		o: o, own: map[string]*Run{}, lost: map[string]clock.Stamp{}, kills: map[string]struct{}{},
+	}
+}
+
+// Run looks at the processes now and every second until ctx ends; then it waits for the stops it began.
+func (k *Keeper) Run(ctx context.Context) error {
+	defer k.work.Wait()
+	tick := time.NewTicker(passInterval)
+	defer tick.Stop()
+	for {
+		k.Pass(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// folder is where a run's output goes.
+func (k *Keeper) folder(handle string) string { return filepath.Join(k.o.Home, "runs", handle) }
+
+func (k *Keeper) rows() (rows []store.DelegationRow, err error) {
+	err = k.o.Store.View(func(v *store.View) error {
+		rows = v.Delegations()
+		return nil
+	})
+	return rows, err
+}

@@ -1,0 +1,43 @@
+package delegation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"scv/daemon/process"
+	"scv/store"
+)
+
+// ended records the outcome before the report is made, so that a crash between the two loses neither:
+// the output is in the run's folder, and Ended finds it.
+func (k *Keeper) ended(ctx context.Context, handle string, exit process.Exit, stopped string) error {
+	return k.o.Store.Observe(ctx, func(tx *store.Observation) error {
+		d, known := tx.Delegation(handle)
+		if !known {
+			return nil // it could not even be started; Start says so
+		}
+		d.State, d.ExitCode, d.Stopped, d.Ties = store.RunEnded, exit.Code, stopped, nil
+		return tx.PutDelegation(handle, d)
+	})
+}
+
+var errNotEnded = errors.New("it had not ended")
+
+// Ended is the result of a run that ended and was not reported, whoever owned it; at most limit bytes
+// of what it printed.
+func (k *Keeper) Ended(handle string, limit int64) (store.Delegation, Result, error) {
+	d, known, err := k.Record(handle)
+	switch {
+	case err != nil:
+		return d, Result{}, err
+	case !known || d.State != store.RunEnded:
+		return d, Result{}, errNotEnded
+	}
+	out, more, err := readCapped(filepath.Join(k.folder(handle), "out"), limit)
+	if err != nil {
+		return d, Result{}, fmt.Errorf("cannot read output of run %q: %w", handle, err)
+	}
+	return d, Result{Exit: process.Exit{Code: d.ExitCode}, Stopped: d.Stopped, Output: out, Truncated: more}, nil
+}

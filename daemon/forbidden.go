@@ -1,0 +1,66 @@
+package daemon
+
+import (
+	"context"
+	"strings"
+
+	"scv/daemon/channel"
+	"scv/daemon/notify"
+	"scv/daemon/transport"
+	"scv/store"
+	"scv/wire"
+)
+
+// endpointName is a subject as the services API names endpoints.
+func endpointName(subject string) string { return strings.ReplaceAll(subject, ".", "-") }
+
+// forbid refuses a caller inside a delegated run, writes it down, and tells the owner once per run.
+func (d *Daemon) forbid(ctx context.Context, peer transport.Peer, what string) error {
+	run := peer.Verdict.Run()
+	d.log.Warn("refused a caller inside a delegated run", "what", what, "run", run, "pid", peer.PID, "why", peer.Verdict.Reason)
+	who := run
+	if who == "" {
+		who = "an unknown run"
+	}
+	if err := d.tellForbidden(ctx, who, run, what); err != nil {
+		d.log.Error("cannot write down a refusal", "what", what, "run", run, "err", err)
+	}
+	return wire.Refuse(wire.Forbidden, "%s is not for a process inside a delegated run (%s). "+
+		"If this is your own terminal, run it where no agent started it.", what, peer.Verdict.Reason)
+}
+
+func (d *Daemon) tellForbidden(ctx context.Context, who, run, what string) error {
+	target, reachable := d.ownerOf(run)
+	first := false
+	err := d.store.Deliver(ctx, func(tx *store.Delivery) error {
+		first = !d.told.has(who)
+		if err := tx.AddJournal("forbidden", who, what, nil); err != nil || !first || !reachable {
+			return err
+		}
+		_, err := tx.AddOutbound(target.Account, store.Outbound{
+			Kind: string(channel.Notice), Chat: target.Chat, ClientID: "forbidden-" + who, Queued: d.clock.Now(),
+			Text: "A process inside the delegated run " + who + " tried to use " + what +
+				", which is not for agents. It was refused. You hear of this once per run.",
+		})
+		return err
+	})
+	if err == nil && first {
+		d.told.add(who)
+		d.wake()
+	}
+	return err
+}
+
+// ownerOf is the owner chat that hears of a run: the one it answers, else the usual order.
+func (d *Daemon) ownerOf(run string) (notify.Target, bool) {
+	facts := d.notifyFacts()
+	if record, known, err := d.runs.Record(run); err == nil && known {
+		facts.Origin = d.originOf(record)
+	}
+	target, err := notify.Pick(facts)
+	if err != nil {
+		facts.Origin = notify.OriginChat{}
+		target, err = notify.Pick(facts)
+	}
+	return target, err == nil
+}

@@ -1,0 +1,58 @@
+package daemon
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"scv/wire"
+)
+
+const (
+	snapshotPattern = "snapshot-*.db"
+	snapshotLife    = 10 * time.Minute // what an asker left behind is removed after it
+	keepHouseEvery  = 10 * time.Minute
+	sweepEvery      = 6 // times keepHouseEvery: the store's retention, hourly
+)
+
+// handleStoreSnapshot copies the store to a file of its own, which the asker reads and removes. The
+// copy is not made on the connection: a slow reader must not hold a read of the store open.
+func (d *Daemon) handleStoreSnapshot(ctx context.Context, _ call, _ wire.StoreSnapshotRequest) (wire.StoreSnapshot, error) {
+	path := d.home.join("snapshot-" + newID() + ".db")
+	return wire.StoreSnapshot{Path: path}, d.store.Snapshot(ctx, path)
+}
+
+// keepHouse removes what outlived its use, until ctx ends.
+func (d *Daemon) keepHouse(ctx context.Context) error {
+	tick := time.NewTicker(keepHouseEvery)
+	defer tick.Stop()
+	for n := 1; ; n++ {
+		d.removeSnapshots()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if n%sweepEvery == 0 {
+			if err := d.store.Sweep(ctx); err != nil {
+				d.log.Error("cannot apply the store's retention", "err", err)
+			}
+		}
+	}
+}
+
+func (d *Daemon) removeSnapshots() {
+	paths, err := filepath.Glob(d.home.join(snapshotPattern))
+	if err != nil {
+		d.log.Error("cannot list snapshots", "err", err)
+		return
+	}
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil && d.clock.Now().Wall.Sub(info.ModTime()) > snapshotLife {
+			if err := os.Remove(path); err != nil {
+				d.log.Warn("cannot remove a snapshot", "path", path, "err", err)
+			}
+		}
+	}
+}

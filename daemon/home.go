@@ -1,0 +1,101 @@
+package daemon
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Home is the folder that holds everything of one instance.
+type Home struct {
+	Path     string // absolute, without links
+	Instance string // first 4 bytes of SHA-256 of Path, lowercase hex
+}
+
+// OpenHome makes the folder (0700), then resolves it. A folder that others may enter is refused.
+func OpenHome(path string) (Home, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return Home{}, fmt.Errorf("cannot make home %q: %w", path, err)
+	}
+	abs, err := filepath.Abs(path)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if err != nil {
+		return Home{}, fmt.Errorf("cannot resolve home %q: %w", path, err)
+	}
+	info, err := os.Stat(abs)
+	if err != nil {
+		return Home{}, fmt.Errorf("cannot look at home %q: %w", abs, err)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return Home{}, fmt.Errorf("cannot use home %q: others may enter it (mode %04o); chmod 700 it",
+			abs, info.Mode().Perm())
+	}
+	return Home{Path: abs, Instance: Instance(abs)}, nil
+}
+
+// Instance names the instance whose home is the canonical path.
+func Instance(path string) string {
+	sum := sha256.Sum256([]byte(path))
+	return hex.EncodeToString(sum[:4])
+}
+
+// join is a file of the home.
+func (h Home) join(name string) string { return filepath.Join(h.Path, name) }
+
+// lock is the right to the home. The inode is never renamed or removed, so that two holders can never
+// hold two files.
+type lock struct{ file *os.File }
+
+// ErrRunning says that another daemon holds the home.
+var ErrRunning = errors.New("another scv is running")
+
+// take gets the lock at once or says who has it.
+func (h Home) take(pid int) (*lock, error) {
+	path := h.join("daemon.lock")
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open lock %q: %w", path, err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		defer f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("cannot start in %q: %w there with pid %s", h.Path, ErrRunning, holder(f))
+		}
+		return nil, fmt.Errorf("cannot lock %q: %w", path, err)
+	}
+	if err := writePID(f, pid); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("cannot write lock %q: %w", path, err)
+	}
+	return &lock{file: f}, nil
+}
+
+// writePID puts one fixed-size line into the lock, so that no reader sees half of it.
+func writePID(f *os.File, pid int) error {
+	if _, err := f.WriteAt([]byte(fmt.Sprintf("%-20d\n", pid)), 0); err != nil {
+		return err
+	}
+	return f.Truncate(21)
+}
+
+func holder(f *os.File) string {
+	b := make([]byte, 21)
+	n, _ := f.ReadAt(b, 0)
+	pid := strings.TrimSpace(string(b[:n]))
+	if _, err := strconv.Atoi(pid); err != nil {
+		return "unknown"
+	}
+	return pid
+}
+
+// release gives the right back. The file stays.
+func (l *lock) release() { l.file.Close() }

@@ -1,0 +1,129 @@
+// Package inbox is where every message enters. It turns a message into exactly one durable outcome: an
+// answer to an open question, a claim that a turn will answer, a short refusal, or nothing for whoever
+// the account does not answer. An adapter may acknowledge a message only after Receive has returned.
+package inbox
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"scv/daemon/channel"
+	"scv/internal/clock"
+	"scv/store"
+	"scv/wire"
+)
+
+// Limits on claimed, unanswered messages (channels: 8 of one conversation, 64 of one account).
+const (
+	MaxPerConversation = 8
+	MaxPerAccount      = 64
+	maxMessageID       = 256     // bytes
+	maxText            = 1 << 20 // bytes; a longer message is refused in words
+	chunk              = 100     // messages of a batch in one transaction
+)
+
+// Options is what the daemon hands in.
+type Options struct {
+	Store *store.Store
+	Clock clock.Clock
+	Log   *slog.Logger
+	// Answer offers a message of the owner's direct chat to the open questions, in the same
+	// transaction. True: it was theirs and becomes no turn.
+	Answer func(tx *store.Delivery, account string, m channel.Message) (bool, error)
+	// Recorded is called for every message that is new and from someone the account answers.
+	Recorded func(tx *store.Delivery, account string, m channel.Message) error
+	// Wake is called after a commit: turns and the outbox look again.
+	Wake func()
+}
+
+// Inbox takes messages.
+type Inbox struct{ o Options }
+
+// New makes the inbox.
+func New(o Options) *Inbox { return &Inbox{o: o} }
+
+// Receive takes a batch in order and returns once each message is durable or known. An error means
+// that the rest of the batch must come again; what came before is not taken twice.
+func (b *Inbox) Receive(ctx context.Context, account string, batch []channel.Message) error {
+	defer b.o.Wake()
+	for len(batch) > 0 {
+		n := min(chunk, len(batch))
+		err := b.o.Store.Deliver(ctx, func(tx *store.Delivery) error {
+			return b.takeAll(tx, account, batch[:n])
+		})
+		if err != nil {
+			return fmt.Errorf("cannot take messages of %q: %w", account, err)
+		}
+		batch = batch[n:]
+	}
+	return nil
+}
+
+func (b *Inbox) takeAll(tx *store.Delivery, account string, batch []channel.Message) error {
+	settings, known := tx.Account(account)
+	if !known || settings.LoggingOut {
+		return fmt.Errorf("account %q has no settings", account)
+	}
+	for _, m := range batch {
+		if err := b.take(tx, account, settings, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take decides one message. The order of its steps is the order of the bridge's rules.
+func (b *Inbox) take(tx *store.Delivery, account string, settings store.Account, m channel.Message) error {
+	if m.ID == "" || len(m.ID) > maxMessageID {
+		b.o.Log.Warn("message without a usable id dropped", "account", account)
+		return nil
+	}
+	known := tx.SeenMessage(account, m.ID)
+	if err := tx.MarkSeen(account, m.ID); err != nil || known {
+		return err
+	}
+	owner := IsOwner(settings, m)
+	if !owner && settings.Senders != wire.SendersAnyone {
+		b.o.Log.Info("message of somebody who is not the owner ignored", "account", account)
+		return nil
+	}
+	m.Text = strings.TrimSpace(m.Text)
+	if err := b.o.Recorded(tx, account, m); err != nil {
+		return err
+	}
+	if owner {
+		if answered, err := b.o.Answer(tx, account, m); err != nil || answered {
+			return err
+		}
+	}
+	return b.claim(tx, account, m, owner)
+}
+
+// IsOwner reports whether the account's owner wrote m in their direct chat. Without a known owner
+// nobody is.
+func IsOwner(settings store.Account, m channel.Message) bool {
+	return m.Direct && settings.OwnerID != "" && m.Sender == settings.OwnerID
+}
+
+// Conversation is the key of the conversation m belongs to: members of a group never share one, nor
+// does a group share one with a direct chat.
+func Conversation(m channel.Message) string {
+	if m.Direct {
+		return m.Sender
+	}
+	return m.Chat + "\x00" + m.Sender
+}
+
+func (b *Inbox) claim(tx *store.Delivery, account string, m channel.Message, owner bool) error {
+	if why := b.tooMuch(tx, account, m); why != "" {
+		_, err := tx.AddOutbound(account, refusal(m, why, b.o.Clock.Now()))
+		return err
+	}
+	_, err := tx.PutClaim(account, store.Claim{
+		MessageID: m.ID, Conversation: Conversation(m), Chat: m.Chat, Sender: m.Sender, Owner: owner,
+		Text: m.Text, ReplyHandle: m.ReplyHandle, Claimed: b.o.Clock.Now(),
+	})
+	return err
+}

@@ -1,0 +1,42 @@
+package inbox
+
+import (
+	"fmt"
+
+	"scv/daemon/channel"
+	"scv/internal/clock"
+	"scv/store"
+)
+
+// tooMuch says why a message cannot be claimed, or "".
+func (b *Inbox) tooMuch(tx *store.Delivery, account string, m channel.Message) string {
+	switch {
+	case m.Text == "" && m.Attachments > 0:
+		return "I cannot take files without a text here. Please write what to do."
+	case m.Text == "":
+		return "That message had no text. Please write what to do."
+	case len(m.Text) > maxText:
+		return fmt.Sprintf("That message is too long: %d bytes, and I take %d at most. Please shorten it.",
+			len(m.Text), maxText)
+	}
+	claims := tx.Claims(account)
+	same := 0
+	for _, row := range claims {
+		if row.Claim.Conversation == Conversation(m) {
+			same++
+		}
+	}
+	if same >= MaxPerConversation || len(claims) >= MaxPerAccount {
+		return fmt.Sprintf("Too many messages wait for an answer (%d here, %d in all). "+
+			"This one was not taken; please send it again later.", same, len(claims))
+	}
+	return ""
+}
+
+// refusal is the short answer to a message that was not claimed. It is not worth holding.
+func refusal(m channel.Message, why string, now clock.Stamp) store.Outbound {
+	return store.Outbound{
+		Kind: string(channel.Failure), Chat: m.Chat, Conversation: Conversation(m), InReplyTo: m.ID,
+		ReplyHandle: m.ReplyHandle, Text: why, ClientID: "busy-" + m.ID, Transient: true, Queued: now,
+	}
+}

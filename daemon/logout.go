@@ -1,0 +1,70 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+
+	"scv/store"
+	"scv/wire"
+)
+
+// forgetChunk is how many records of an account one transaction removes.
+const forgetChunk = 500
+
+// handleChannelLogout removes an account in steps that a crash cannot turn around: first it is on
+// record as off, ungranted and leaving; then it is stopped; then what it has is deleted, its settings
+// last, since missing settings could be made anew.
+func (d *Daemon) handleChannelLogout(ctx context.Context, c call, command wire.Command) (wire.DaemonStatus, error) {
+	ask := command.(wire.ChannelLogoutCommand)
+	id, err := checkNames(ask.Channel, ask.Account)
+	if err != nil {
+		return wire.DaemonStatus{}, err
+	}
+	if id == defaultLocal {
+		return wire.DaemonStatus{}, wire.Refuse(wire.ComponentError,
+			"%s is built in and cannot be logged out: disable it with scv channels disable %s", id, id)
+	}
+	err = d.store.Intend(ctx, func(tx *store.Intent) error {
+		a, known := tx.Account(id)
+		if !known {
+			return wire.Refuse(wire.ComponentError, "no account %q: scv channels lists those there are", id)
+		}
+		a.Enabled, a.RemoteTools, a.Senders, a.LoggingOut = false, wire.ToolsNone, wire.SendersOwner, true
+		if err := tx.AddJournal("logged_out", c.who(), id, nil); err != nil {
+			return err
+		}
+		return tx.PutAccount(id, a)
+	})
+	if err != nil {
+		return wire.DaemonStatus{}, err
+	}
+	if err := d.accounts.Quiesce(ctx, id); err != nil {
+		return wire.DaemonStatus{}, fmt.Errorf("cannot stop %q: %w", id, err)
+	}
+	if err := d.forgetAccount(ctx, id); err != nil {
+		return wire.DaemonStatus{}, err
+	}
+	if err := d.accounts.Sync(ctx); err != nil {
+		return wire.DaemonStatus{}, err
+	}
+	return d.status()
+}
+
+// forgetAccount deletes what a stopped account has. It may be begun again at any point.
+func (d *Daemon) forgetAccount(ctx context.Context, id string) error {
+	for more := true; more; {
+		err := d.store.Deliver(ctx, func(tx *store.Delivery) (err error) {
+			more, err = tx.ForgetAccount(id, forgetChunk)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("cannot forget the messages of %q: %w", id, err)
+		}
+	}
+	d.locals.Delete(id)
+	err := d.store.Intend(ctx, func(tx *store.Intent) error { return tx.DeleteAccount(id) })
+	if err != nil {
+		return fmt.Errorf("cannot forget the settings of %q: %w", id, err)
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"scv/internal/clock"
+)
+
+// maxEnviron bounds the reading of one environment. The kernel takes about 2 MiB of arguments and
+// environment; ours are far smaller.
+const maxEnviron = 1 << 20
+
+// image tells one program of a process from the next: where the kernel put its arguments and its
+// environment (fields 48 to 51 of stat). It is random for each exec. All zero when the process has no
+// memory (a zombie, a kernel thread) or we may not look into it; its environment cannot be read then either.
+type image [4]uint64
+
+// Fields of /proc/pid/stat, counted from the first after the name.
+const (
+	fieldState, fieldPPID, fieldPGID, fieldSID = 0, 1, 2, 3
+	fieldStart                                 = 19 // field 22 of proc(5)
+	fieldArgStart                              = 45 // field 48; the four follow each other
+)
+
+var errMalformed = errors.New("malformed /proc stat line")
+
+// pidfs is the file system of pidfds since Linux 6.9. Before that all of them shared one inode.
+const pidfs = 0x50494446 // PID_FS_MAGIC
+
+// readProc reads one process without its tag. os.ErrProcessDone when it is gone.
+func readProc(pid int) (Proc, image, error) {
+	serial, err := lookupSerial(pid)
+	if err != nil {
+		return Proc{}, image{}, err
+	}
+	// If the pid passes to another process here, start and serial do not fit and name nobody: harmless.
+	p, img, err := readStat(pid)
+	p.Serial = serial
+	return p, img, err
+}
+
+func lookupSerial(pid int) (uint64, error) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	switch {
+	case errors.Is(err, unix.ESRCH):
+		return 0, os.ErrProcessDone
+	case err != nil:
+		return 0, nil // an old kernel, or one that forbids pidfds
+	}
+	defer unix.Close(fd)
+	return serialOf(fd), nil
+}
+
+// serialOf is the serial number behind a pidfd, 0 where the kernel has none.
+func serialOf(pidfd int) uint64 {
+	var fs unix.Statfs_t
+	var st unix.Stat_t
+	if unix.Fstatfs(pidfd, &fs) != nil || fs.Type != pidfs || unix.Fstat(pidfd, &st) != nil {
+		return 0
+	}
+	return st.Ino
+}
+
+// readStat reads what stat tells: everything but the serial and the tag.
+func readStat(pid int) (Proc, image, error) {
+	var buf [2048]byte // a stat line has at most 52 numbers and a name of 64 bytes
+	line, err := readInto("/proc/"+strconv.Itoa(pid)+"/stat", buf[:])
+	if err != nil {
+		return Proc{}, image{}, err
+	}
+	p, img, err := parseStat(line)
+	if err == nil && p.PID != pid {
+		err = errMalformed
+	}
+	return p, img, err
+}
+
+// parseStat takes a stat line apart. The name in parentheses may itself hold spaces and parentheses,
+// so everything is counted from the last one.
+func parseStat(line []byte) (Proc, image, error) {
+	open, end := bytes.IndexByte(line, '('), bytes.LastIndexByte(line, ')')
+	if open < 1 || end < open {
+		return Proc{}, image{}, errMalformed
+	}
+	field := bytes.Fields(line[end+1:])
+	if len(field) <= fieldArgStart+3 {
+		return Proc{}, image{}, errMalformed
+	}
+	n := numbers{}
+	p := Proc{
+		ID:   ID{PID: n.int(line[:open-1]), Start: n.uint(field[fieldStart]), Boot: clock.BootID()},
+		PPID: n.int(field[fieldPPID]), PGID: n.int(field[fieldPGID]), SID: n.int(field[fieldSID]),
+		State: field[fieldState][0],
+	}
+	var img image
+	for i := range img {
+		img[i] = n.uint(field[fieldArgStart+i])
+	}
+	return p, img, n.err
+}
+
+// numbers parses and keeps the first error.
+type numbers struct{ err error }
+
+func (n *numbers) uint(b []byte) uint64 {
+	v, err := strconv.ParseUint(string(b), 10, 64)
+	if err != nil && n.err == nil {
+		n.err = errMalformed
+	}
+	return v
+}
+
+func (n *numbers) int(b []byte) int {
+	v, err := strconv.Atoi(string(b))
+	if err != nil && n.err == nil {
+		n.err = errMalformed
+	}
+	return v
+}
+
+// ownTag is the tag of a process of our own user; "" for those of others. False when it cannot be told.
+func ownTag(pid int) (string, bool) {
+	var st unix.Stat_t // the folder belongs to the process's user, also while the files in it are root's
+	if err := unix.Stat("/proc/"+strconv.Itoa(pid), &st); err != nil {
+		return "", false
+	}
+	if int(st.Uid) != os.Geteuid() {
+		return "", true
+	}
+	return readTag(pid)
+}
+
+// readTag is SCV_PARENT in the initial environment of a process, "" without one; false when that may
+// not be read or the process is gone.
+func readTag(pid int) (string, bool) {
+	env, err := readInto("/proc/"+strconv.Itoa(pid)+"/environ", make([]byte, 8<<10))
+	if err != nil {
+		return "", false
+	}
+	for v := range bytes.SplitSeq(env, []byte{0}) {
+		if tag, ok := bytes.CutPrefix(v, []byte(tagVariable+"=")); ok {
+			return string(tag), true // the first one is what getenv finds
+		}
+	}
+	return "", true
+}
+
+// listPIDs is every process there is now.
+func listPIDs() ([]int, error) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	pids := make([]int, 0, len(names))
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
+}
+
+// readInto reads a small file of /proc with plain system calls, which cost half of what os.ReadFile
+// does here. A vanished process is os.ErrProcessDone.
+func readInto(path string, buf []byte) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, goneOr(err)
+	}
+	defer unix.Close(fd)
+	for n := 0; ; {
+		if n == len(buf) {
+			if n >= maxEnviron {
+				return buf, nil
+			}
+			buf = append(buf, make([]byte, len(buf))...)
+		}
+		got, err := unix.Read(fd, buf[n:])
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return nil, goneOr(err)
+		case got == 0:
+			return buf[:n], nil
+		default:
+			n += got
+		}
+	}
+}
+
+func goneOr(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+		return os.ErrProcessDone
+	}
+	return err
+}

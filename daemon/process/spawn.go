@@ -1,0 +1,165 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// tagVariable names the runs a process belongs to, in its environment.
+const tagVariable = "SCV_PARENT"
+
+// Spec is what to start. Nothing of ours is inherited: not the environment, no descriptor, no ignored
+// or blocked signal.
+type Spec struct {
+	Path      string   // absolute
+	Args      []string // after the program's name
+	Env       []string // exactly this; nil is an empty environment
+	Dir       string
+	Stdout    *os.File // nil: /dev/null
+	Stderr    *os.File // nil: /dev/null
+	StdinPipe bool     // a pipe, see Child.Stdin; else /dev/null
+}
+
+// Exit is how a child ended.
+type Exit struct {
+	Code   int    // -1 when a signal ended it
+	Signal string // as SIGKILL; "" when it exited by itself
+}
+
+// Child is a process that was spawned here. Its owner must Wait for it.
+type Child struct {
+	id    ID
+	stdin *os.File
+	wait  func() (Exit, error)
+}
+
+// ID is the child's identity. Its pid is also its process group.
+func (c *Child) ID() ID { return c.id }
+
+// Stdin is the pipe to the child, nil when none was asked for. It has write deadlines (os.File), and a
+// child that does not read blocks a writer without one. Wait closes it.
+func (c *Child) Stdin() io.WriteCloser {
+	if c.stdin == nil {
+		return nil
+	}
+	return c.stdin
+}
+
+// Wait waits until the child itself has ended, whatever processes it leaves behind, and reaps it. It
+// has no limit of its own: Stop ends it. All callers get the same answer.
+func (c *Child) Wait() (Exit, error) { return c.wait() }
+
+// Spawn starts a program as the leader of a process group of its own.
+func (t *Table) Spawn(spec Spec) (*Child, error) {
+	if !filepath.IsAbs(spec.Path) {
+		return nil, fmt.Errorf("cannot start %q: the path must be absolute", spec.Path)
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, fmt.Errorf("cannot start %q: %w", spec.Path, err)
+	}
+	defer null.Close()
+	in, stdin := null, (*os.File)(nil)
+	if spec.StdinPipe {
+		if in, stdin, err = os.Pipe(); err != nil {
+			return nil, fmt.Errorf("cannot start %q: %w", spec.Path, err)
+		}
+		defer in.Close()
+	}
+	files := []*os.File{in, orNull(spec.Stdout, null), orNull(spec.Stderr, null)}
+	c, err := t.start(spec, files, stdin)
+	if err != nil {
+		if stdin != nil {
+			stdin.Close()
+		}
+		return nil, fmt.Errorf("cannot start %q: %w", spec.Path, err)
+	}
+	return c, nil
+}
+
+func orNull(f, null *os.File) *os.File {
+	if f == nil {
+		return null
+	}
+	return f
+}
+
+// start forks under the lock, so that the child is known before a sweep can see it.
+func (t *Table) start(spec Spec, files []*os.File, stdin *os.File) (*Child, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var proc *os.Process
+	err := withDefaultSignals(func() (err error) {
+		proc, err = os.StartProcess(spec.Path, append([]string{spec.Path}, spec.Args...), &os.ProcAttr{
+			Dir:   spec.Dir,
+			Env:   append([]string{}, spec.Env...), // nil would mean ours
+			Files: files,
+			// No Pdeathsig: it follows the thread that forked, not the process.
+			Sys: &syscall.SysProcAttr{Setpgid: true},
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	id, err := Lookup(proc.Pid) // it cannot be gone before it is reaped
+	if err != nil {
+		_ = proc.Kill()
+		_, _ = proc.Wait()
+		return nil, err
+	}
+	c := &Child{id: id, stdin: stdin}
+	c.wait = sync.OnceValues(func() (Exit, error) { return t.reapChild(c, proc) })
+	t.spawned[id.PID] = c
+	return c, nil
+}
+
+// reapChild waits for the child by its own pid and then forgets it.
+func (t *Table) reapChild(c *Child, proc *os.Process) (Exit, error) {
+	state, err := proc.Wait()
+	t.mu.Lock()
+	if t.spawned[c.id.PID] == c { // the pid may have been used again already
+		delete(t.spawned, c.id.PID)
+	}
+	t.mu.Unlock()
+	if c.stdin != nil {
+		if cerr := c.stdin.Close(); cerr != nil && !errors.Is(cerr, os.ErrClosed) && err == nil {
+			err = cerr
+		}
+	}
+	if err != nil {
+		return Exit{}, fmt.Errorf("cannot wait for %s: %w", c.id, err)
+	}
+	exit := Exit{Code: state.ExitCode()}
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		exit.Signal = unix.SignalName(status.Signal())
+	}
+	return exit, nil
+}
+
+// withDefaultSignals runs start while no signal is ignored or blocked in a way that a child would
+// inherit: under nohup SIGHUP is ignored, behind `&` in a script SIGINT, and an agent could then not be
+// interrupted. While a signal is notified the runtime has a handler of its own, and a new program
+// starts with the default. The caller holds the table's lock; the program's own signal.Notify calls
+// come before its first spawn.
+func withDefaultSignals(start func() error) error {
+	var ignored []os.Signal
+	for _, sig := range []os.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGPIPE, unix.SIGTERM} {
+		if signal.Ignored(sig) {
+			ignored = append(ignored, sig)
+		}
+	}
+	if len(ignored) > 0 {
+		signal.Notify(make(chan os.Signal, 1), ignored...) // what arrives is dropped, as before
+		defer signal.Ignore(ignored...)                    // also undoes the line above
+	}
+	return withOpenMask(start)
+}

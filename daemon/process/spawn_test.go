@@ -1,0 +1,199 @@
+package process
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"scv/internal/testexe"
+)
+
+// outFile is a file for a child's output and a way to read it.
+func outFile(t *testing.T) (*os.File, func() string) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f, func() string {
+		b, err := os.ReadFile(f.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+}
+
+func wait(t *testing.T, c *Child) Exit {
+	t.Helper()
+	exit, err := c.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exit
+}
+
+func TestExitIsReported(t *testing.T) {
+	for name, tc := range map[string]struct {
+		script testexe.Script
+		want   Exit
+	}{
+		"zero":   {testexe.Script{{Print: "x"}}, Exit{Code: 0}},
+		"code":   {testexe.Script{{Exit: testexe.Code(11)}}, Exit{Code: 11}},
+		"killed": {testexe.Script{{KillSelf: true}}, Exit{Code: -1, Signal: "SIGKILL"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := spawn(t, Spec{}, tc.script)
+			if got := wait(t, c); got != tc.want {
+				t.Errorf("got %+v, want %+v", got, tc.want)
+			}
+			if got := wait(t, c); got != tc.want {
+				t.Errorf("asked again: got %+v, want %+v", got, tc.want)
+			}
+			if c.ID().Alive() {
+				t.Error("still alive after Wait")
+			}
+		})
+	}
+}
+
+func TestChildGetsExactlyWhatItIsGiven(t *testing.T) {
+	t.Setenv("SCV_TEST_CANARY", "inherited")
+	out, text := outFile(t)
+	dir := t.TempDir()
+	c := spawn(t, Spec{Stdout: out, StdinPipe: true, Dir: dir, Env: []string{"ONE=1"}}, testexe.Script{
+		{PrintEnv: "SCV_TEST_CANARY"}, {PrintEnv: "ONE"}, {PrintEnv: "PWD"}, {WriteFile: &testexe.File{Path: "here", Text: "x"}}, {Echo: true},
+	})
+	if _, err := io.WriteString(c.Stdin(), "the task\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Stdin().Close(); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, c)
+	if got, want := text(), "SCV_TEST_CANARY (unset)\nONE=1\nPWD (unset)\nthe task\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "here")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNilEnvironmentIsEmpty(t *testing.T) {
+	t.Setenv("SCV_TEST_CANARY", "inherited")
+	out, text := outFile(t)
+	wait(t, spawn(t, Spec{Stdout: out}, testexe.Script{{PrintEnv: "SCV_TEST_CANARY"}}))
+	if got := text(); got != "SCV_TEST_CANARY (unset)\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// A child must not hold our store, lock or sockets open: it may outlive us.
+func TestChildInheritsNoDescriptors(t *testing.T) {
+	held, err := os.Create(filepath.Join(t.TempDir(), "store"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	ready := filepath.Join(t.TempDir(), "ready")
+	c := spawn(t, Spec{StdinPipe: true}, testexe.Script{{WritePID: ready}, {SleepMillis: forever}})
+	id := pidIn(t, ready)
+	fds, err := filepath.Glob("/proc/" + strings.TrimPrefix(id.String(), "process ") + "/fd/*")
+	if err != nil || len(fds) < 3 {
+		t.Fatalf("cannot list descriptors: %v %v", fds, err)
+	}
+	for _, fd := range fds {
+		if to, _ := os.Readlink(fd); to == held.Name() {
+			t.Errorf("%s holds %s", fd, to)
+		}
+	}
+	if id != c.ID() {
+		t.Errorf("child says %v, Spawn says %v", id, c.ID())
+	}
+}
+
+func TestStdinOfAChildThatEndedIsClosed(t *testing.T) {
+	c := spawn(t, Spec{StdinPipe: true}, testexe.Script{{Exit: testexe.Code(0)}})
+	wait(t, c)
+	if _, err := io.WriteString(c.Stdin(), "late"); err == nil {
+		t.Error("a write after the end succeeded")
+	}
+}
+
+func TestBadSpecsAreRefused(t *testing.T) {
+	for name, spec := range map[string]Spec{
+		"relative":  {Path: "true"},
+		"missing":   {Path: "/does/not/exist", StdinPipe: true},
+		"folder":    {Path: "/"},
+		"no folder": {Path: "/bin/true", Dir: "/does/not/exist"},
+	} {
+		if c, err := table.Spawn(spec); err == nil {
+			_, _ = c.Wait()
+			t.Errorf("%s: started", name)
+		}
+	}
+	for pid := range table.spawned {
+		t.Errorf("remembered: %v", pid)
+	}
+}
+
+// The child shows what it was started with. It is cat because a Go program sets its own handlers first.
+func TestChildStartsWithDefaultSignals(t *testing.T) {
+	cat, err := exec.LookPath("cat")
+	if err != nil {
+		t.Skip("no cat")
+	}
+	signal.Ignore(unix.SIGHUP, unix.SIGINT, unix.SIGTERM, unix.SIGPIPE)
+	defer func() { // signal.Reset would leave them ignored
+		restore := make(chan os.Signal, 1)
+		signal.Notify(restore, unix.SIGHUP, unix.SIGINT, unix.SIGTERM, unix.SIGPIPE)
+		signal.Stop(restore)
+	}()
+	defer blockHere(t)()
+	out, text := outFile(t)
+	var all sync.WaitGroup
+	for range 8 { // at once: one spawn must not put back what another still needs away
+		all.Go(func() {
+			c, err := table.Spawn(Spec{Path: cat, Args: []string{"/proc/self/status"}, Stdout: out})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if _, err := c.Wait(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	c, err := table.Spawn(Spec{Path: cat, Args: []string{"/proc/self/status"}, Stdout: out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait(t, c)
+	all.Wait()
+	lines := strings.Split(text(), "\n")
+	const none = "\t0000000000000000"
+	for _, name := range []string{"SigIgn:", "SigBlk:"} {
+		if !slices.Contains(lines, name+none) {
+			t.Errorf("%s not empty in:\n%s", name, text())
+		}
+		for _, line := range lines {
+			if strings.HasPrefix(line, name) && line != name+none {
+				t.Errorf("inherited: %s", line)
+			}
+		}
+	}
+	for _, sig := range []os.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGTERM, unix.SIGPIPE} {
+		if !signal.Ignored(sig) {
+			t.Errorf("we no longer ignore %v", sig)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+)
+
+// Table holds what was spawned here and looks at the process table. There is one in each SCV process,
+// made before the first child: its lock only excludes spawns that go through it.
+type Table struct {
+	mu      sync.Mutex // spawning and reaping exclude each other
+	spawned map[int]*Child
+
+	tags atomic.Pointer[tagCache] // of the last pass
+}
+
+// NewTable makes an empty table.
+func NewTable() *Table { return &Table{spawned: map[int]*Child{}} }
+
+// tagCache keeps the tags of a pass for the next one: reading environments is most of its cost.
+type tagCache map[tagKey]string
+
+// tagKey names one program of one process: an exec keeps the identity and changes the image.
+type tagKey struct {
+	id    ID
+	image image
+}
+
+// Scan makes one pass over the process table. Processes that vanish meanwhile are left out. It reads
+// the environments of our own user only, each once per program (a process may overwrite its own
+// afterwards; the tag seen first then stays).
+func (t *Table) Scan() (View, error) {
+	pids, err := listPIDs()
+	if err != nil {
+		return View{}, fmt.Errorf("cannot list processes: %w", err)
+	}
+	old := t.tags.Load()
+	if old == nil {
+		old = &tagCache{}
+	}
+	tags := make(tagCache, len(*old))
+	procs := make([]Proc, 0, len(pids))
+	for _, pid := range pids {
+		p, img, err := readProc(pid)
+		if err != nil {
+			continue // gone
+		}
+		if img != (image{}) { // else it has no environment, or none we may read
+			p.Tag = cachedTag(tagKey{p.ID, img}, *old, tags)
+		}
+		procs = append(procs, p)
+	}
+	t.tags.Store(&tags)
+	return NewView(os.Getpid(), procs), nil
+}
+
+func cachedTag(key tagKey, old, tags tagCache) string {
+	tag, ok := old[key]
+	if !ok {
+		if tag, ok = ownTag(key.id.PID); !ok {
+			return "" // not known: asked again in the next pass
+		}
+	}
+	tags[key] = tag
+	return tag
+}

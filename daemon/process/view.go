@@ -1,0 +1,101 @@
+package process
+
+import (
+	"slices"
+	"strings"
+)
+
+// Proc is one process as a scan saw it.
+type Proc struct {
+	ID
+	PPID, PGID, SID int
+	State           byte   // as in ps: R S D T Z …
+	Tag             string // SCV_PARENT of its initial environment; "" also when it may not be read
+}
+
+// Zombie reports a process that has ended and waits to be reaped. It counts as gone.
+func (p Proc) Zombie() bool { return p.State == 'Z' || p.State == 'X' }
+
+// View is what one pass over the process table saw. It never changes and may be shared.
+type View struct {
+	self     int
+	procs    map[int]Proc
+	groups   map[int][]int    // pgid → pids
+	children map[int][]int    // ppid → pids
+	tags     map[tagged][]int // run → pids, by whole components of their tags
+}
+
+type tagged struct{ instance, handle string }
+
+// NewView makes a view of procs as the process self sees them. Scan uses it, and so do tests of rules over views.
+func NewView(self int, procs []Proc) View {
+	v := View{
+		self: self, procs: make(map[int]Proc, len(procs)),
+		groups: map[int][]int{}, children: map[int][]int{}, tags: map[tagged][]int{},
+	}
+	for _, p := range procs {
+		v.procs[p.PID] = p
+		v.groups[p.PGID] = append(v.groups[p.PGID], p.PID)
+		v.children[p.PPID] = append(v.children[p.PPID], p.PID)
+		for _, run := range runsOf(p.Tag) {
+			v.tags[run] = append(v.tags[run], p.PID)
+		}
+	}
+	return v
+}
+
+// runsOf takes a tag apart: `<instance>/<session>/<handle>` joined by `;`. A component of any other
+// shape names no run, and a run named twice counts once.
+func runsOf(tag string) []tagged {
+	if tag == "" {
+		return nil
+	}
+	var runs []tagged
+	for component := range strings.SplitSeq(tag, ";") {
+		part := strings.Split(component, "/")
+		if len(part) != 3 {
+			continue
+		}
+		if run := (tagged{part[0], part[2]}); !slices.Contains(runs, run) {
+			runs = append(runs, run)
+		}
+	}
+	return runs
+}
+
+// Find is the process with this identity, zombies included.
+func (v View) Find(id ID) (Proc, bool) {
+	p, ok := v.procs[id.PID]
+	return p, ok && p.Is(id)
+}
+
+// At is the process that had this pid, zombies included.
+func (v View) At(pid int) (Proc, bool) {
+	p, ok := v.procs[pid]
+	return p, ok
+}
+
+// Live reports whether this very process ran when the view was taken.
+func (v View) Live(id ID) bool {
+	p, ok := v.Find(id)
+	return ok && !p.Zombie()
+}
+
+// Members are the live processes of a group, whoever they are: a group number alone proves nothing.
+func (v View) Members(pgid int) []Proc { return v.live(v.groups[pgid]) }
+
+// Tagged are the live processes whose initial environment names this run of this instance.
+func (v View) Tagged(instance, handle string) []Proc {
+	return v.live(v.tags[tagged{instance, handle}])
+}
+
+func (v View) live(pids []int) []Proc {
+	var live []Proc
+	for _, pid := range pids {
+		if p := v.procs[pid]; !p.Zombie() {
+			live = append(live, p)
+		}
+	}
+	slices.SortFunc(live, func(a, b Proc) int { return compareIDs(a.ID, b.ID) })
+	return live
+}

@@ -1,0 +1,167 @@
+package daemon
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"scv/daemon/confirm"
+	"scv/internal/clock"
+	"scv/store"
+	"scv/wire"
+)
+
+const (
+	lookAtQuestions = time.Second     // while any is open
+	resumed         = 5 * time.Second // of the boot clock beyond our own: the machine slept
+)
+
+// questions carries the rules of confirm to the store, the chat and whoever waits. It keeps in memory
+// only when each question was last asked about.
+type questions struct {
+	d    *Daemon
+	wake chan struct{}
+
+	mu      sync.Mutex
+	polled  map[string]clock.Stamp // pending questions, as last seen
+	ticked  clock.Stamp
+	tickedM time.Time // the same moment on the clock that stands still in a suspend
+}
+
+func newQuestions(d *Daemon) *questions {
+	return &questions{d: d, wake: make(chan struct{}, 1), polled: map[string]clock.Stamp{}}
+}
+
+// load grants every open question a fresh keep-alive: while no daemon ran, nobody could ask.
+func (q *questions) load() error {
+	now := q.d.clock.Now()
+	return q.d.store.View(func(v *store.View) error {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.ticked, q.tickedM = now, time.Now()
+		for _, c := range v.OpenConfirms() {
+			q.polled[c.ID] = now
+		}
+		return nil
+	})
+}
+
+// Wake makes Run look at what has changed.
+func (q *questions) Wake() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run ends what time ends and tells whoever waits, until ctx ends.
+func (q *questions) Run(ctx context.Context) error {
+	tick := time.NewTicker(lookAtQuestions)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-q.wake:
+			q.tellEnded()
+		case <-tick.C:
+			q.tick(ctx)
+		}
+	}
+}
+
+// tick ends questions by time. The pending ones are known from memory, so that an idle daemon reads
+// nothing.
+func (q *questions) tick(ctx context.Context) {
+	now := q.d.clock.Now()
+	due := q.due(now)
+	for id, polled := range due {
+		if err := q.change(ctx, id, func(c confirm.Question) (confirm.Question, string) { return c.Tick(now, polled) }); err != nil {
+			q.d.log.Error("cannot end a question", "id", id, "err", err)
+		}
+	}
+	if len(due) > 0 {
+		q.d.wake()
+	}
+}
+
+// due is the questions that the rules would end now, with their last asking.
+func (q *questions) due(now clock.Stamp) map[string]clock.Stamp {
+	q.mu.Lock()
+	pending := make(map[string]clock.Stamp, len(q.polled))
+	slept := now.Since(q.ticked)-time.Since(q.tickedM) > resumed
+	q.ticked, q.tickedM = now, time.Now()
+	for id := range q.polled {
+		if slept {
+			q.polled[id] = now
+		}
+		pending[id] = q.polled[id]
+	}
+	q.mu.Unlock()
+	if len(pending) == 0 {
+		return nil
+	}
+	due := map[string]clock.Stamp{}
+	err := q.d.store.View(func(v *store.View) error {
+		for id, polled := range pending {
+			if c, known := v.Confirm(id); known {
+				if after, _ := confirm.Question(c).Tick(now, polled); after.State != c.State {
+					due[id] = polled
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		q.d.log.Error("cannot read the questions", "err", err)
+	}
+	return due
+}
+
+// asked notes that somebody asks about a question.
+func (q *questions) asked(id string, now clock.Stamp) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.polled[id] = now
+}
+
+func (q *questions) lastAsked(id string, otherwise clock.Stamp) clock.Stamp {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if at, known := q.polled[id]; known {
+		return at
+	}
+	return otherwise
+}
+
+// tellEnded publishes every question that was pending when last seen and no longer is.
+func (q *questions) tellEnded() {
+	q.mu.Lock()
+	ids := make([]string, 0, len(q.polled))
+	for id := range q.polled {
+		ids = append(ids, id)
+	}
+	q.mu.Unlock()
+	if len(ids) == 0 {
+		return
+	}
+	var ended []wire.ConfirmInfo
+	err := q.d.store.View(func(v *store.View) error {
+		for _, id := range ids {
+			if c, known := v.Confirm(id); known && c.State.Final() {
+				ended = append(ended, confirm.Info(confirm.Question(c)))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		q.d.log.Error("cannot read the questions", "err", err)
+		return
+	}
+	for _, info := range ended {
+		q.mu.Lock()
+		delete(q.polled, info.ID)
+		q.mu.Unlock()
+		q.d.publishEvent(wire.EventConfirm+info.ID, info)
+	}
+}

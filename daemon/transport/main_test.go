@@ -1,0 +1,96 @@
+package transport_test
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"scv/daemon/transport"
+	"scv/wire"
+	"scv/wire/bus"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// house is a transport with a served bus.
+type house struct {
+	*transport.Server
+	bus *bus.Server
+}
+
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// insider is inside a delegated run, outsider is not; identify makes every peer at the socket one.
+var outsider = transport.Peer{PID: 4711}
+
+func identify(conn *net.UnixConn) transport.Peer {
+	return transport.Peer{PID: os.Getpid(), UID: os.Getuid()}
+}
+
+// status answers daemon.control with a status whose version is the asking user.
+func status(_ context.Context, r bus.Request) ([]byte, error) {
+	if _, err := wire.DecodeCommand(r.Data); err != nil {
+		return nil, err
+	}
+	return wire.Encode(wire.DaemonStatus{Version: r.Peer})
+}
+
+func control(h bus.Handler) []bus.Endpoint {
+	return []bus.Endpoint{{Name: "control", Subject: wire.SubjectControl, Handle: h}}
+}
+
+func open(tb testing.TB, o transport.Options, endpoints []bus.Endpoint) house {
+	tb.Helper()
+	o.Log = quiet()
+	if o.Identify == nil {
+		o.Identify = identify
+	}
+	server, err := transport.Start(tb.Context(), o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(server.Close)
+	served, err := bus.Serve(tb.Context(), server.DaemonConn, server.DaemonPassword(), "1.2.3", endpoints, quiet())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(served.Close)
+	return house{server, served}
+}
+
+// as dials in-process as the peer.
+type as struct {
+	server *transport.Server
+	peer   transport.Peer
+}
+
+func (a as) Dial(context.Context) (net.Conn, error) { return a.server.DialAs(a.peer) }
+
+func client(tb testing.TB, d bus.Dialer) *bus.Client {
+	tb.Helper()
+	c, err := bus.Connect(tb.Context(), d)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(c.Close)
+	return c
+}
+
+func TestARequestCarriesItsPeer(t *testing.T) {
+	path := t.TempDir() + "/scv.sock"
+	h := open(t, transport.Options{SocketPath: path}, control(status))
+	for _, d := range []bus.Dialer{bus.SocketDialer(path), as{h.Server, outsider}} {
+		got, err := client(t, d).Control(t.Context(), wire.StatusCommand{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Log(got.Version)
+		if _, known := h.Peer(got.Version); !known {
+			t.Errorf("the user %q is not known", got.Version)
+		}
+	}
+}

@@ -1,0 +1,213 @@
+package transport
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"scv/daemon/caller"
+	"scv/wire"
+)
+
+const (
+	readyTimeout = 5 * time.Second
+	drainTimeout = time.Second // for last replies on their way to slow clients
+
+	// maxPending is what may wait for one client that does not read. One reply of wire.MaxReply must
+	// fit in half of it: past that the server gives such a client no more.
+	maxPending = 20 << 20
+	maxSubs    = 128 // of one connection; the daemon's own has one for each subject
+)
+
+// Peer is who is at the other end of one connection, decided when it was accepted.
+type Peer struct {
+	PID     int
+	UID     int
+	Verdict caller.Verdict
+}
+
+// Options of a server.
+type Options struct {
+	Log                 *slog.Logger
+	SocketPath          string                   // "": no socket, for tests
+	Identify            func(*net.UnixConn) Peer // asked once for each connection; needed with a socket
+	EventSubjectsInside []string                 // events that a peer inside a delegated run may read
+}
+
+// Server is a running transport.
+type Server struct {
+	log      *slog.Logger
+	options  Options
+	nats     *server.Server
+	pass     string // of the user daemon
+	daemon   *server.Account
+	clients  *server.Account
+	registry registry
+	listener *net.UnixListener // nil without a socket
+	tasks    sync.WaitGroup    // the accept loop and one for each connection
+}
+
+// Start brings the server up and opens the socket. Where a socket is asked for, the caller holds
+// daemon.lock: a stale socket is removed here. ctx bounds the start only.
+func Start(ctx context.Context, o Options) (*Server, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s := &Server{log: o.Log, options: o, pass: secret(), registry: newRegistry()}
+	if err := s.startNATS(); err != nil {
+		return nil, err
+	}
+	if o.SocketPath == "" {
+		return s, nil
+	}
+	listener, err := listen(o.SocketPath)
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	s.listener = listener
+	s.tasks.Go(s.accept)
+	return s, nil
+}
+
+func (s *Server) startNATS() error {
+	daemon, clients := server.NewAccount("DAEMON"), server.NewAccount("CLIENTS")
+	ns, err := server.NewServer(&server.Options{
+		ServerName:                 "scv",
+		DontListen:                 true,
+		NoSigs:                     true, // it would exit the process on SIGTERM
+		NoSystemAccount:            true,
+		NoFastProducerStall:        true, // a client that does not read must not slow the daemon
+		Accounts:                   []*server.Account{daemon, clients},
+		CustomClientAuthentication: (*authentication)(s),
+		AuthTimeout:                2 * connectTimeout.Seconds(), // the gate's own is shorter
+		MaxControlLine:             2 * maxLine,                  // our CONNECT is longer than the client's
+		MaxPayload:                 wire.MaxReply,
+		MaxPending:                 maxPending,
+		MaxSubs:                    maxSubs,
+	})
+	if err != nil {
+		return fmt.Errorf("cannot make the embedded server: %w", err)
+	}
+	ns.SetLoggerV2(natsLog{s.log}, false, false, false)
+	s.nats = ns
+	if err := s.joinAccounts(); err != nil {
+		return fmt.Errorf("cannot join the accounts of the embedded server: %w", err)
+	}
+	ns.Start()
+	if !ns.ReadyForConnections(readyTimeout) {
+		s.Close()
+		return errors.New("the embedded server does not come up")
+	}
+	return nil
+}
+
+// servicePings are the services API's own questions that a client may ask. Its statistics are left
+// out: they quote the last refusal, which is another client's business.
+var servicePings = []string{"$SRV.PING", "$SRV.PING.scv", "$SRV.INFO", "$SRV.INFO.scv"}
+
+func publishable() []string { return append(wire.RequestSubjects(), servicePings...) }
+
+// joinAccounts makes each request subject a service of the daemon's account, imported by the clients'
+// with sharing on, so that the server adds the verified user to every request.
+func (s *Server) joinAccounts() (err error) {
+	if s.daemon, err = s.nats.LookupAccount("DAEMON"); err != nil {
+		return err
+	}
+	if s.clients, err = s.nats.LookupAccount("CLIENTS"); err != nil {
+		return err
+	}
+	for _, subject := range wire.RequestSubjects() {
+		if err := s.daemon.AddServiceExport(subject, nil); err != nil {
+			return err
+		}
+		if err := s.clients.AddServiceImport(s.daemon, subject, subject); err != nil {
+			return err
+		}
+		if err := s.clients.SetServiceImportSharing(s.daemon, subject, true); err != nil {
+			return err
+		}
+	}
+	for _, subject := range servicePings {
+		if err := s.daemon.AddServiceExportWithResponse(subject, server.Streamed, nil); err != nil {
+			return err
+		}
+		if err := s.clients.AddServiceImport(s.daemon, subject, subject); err != nil {
+			return err
+		}
+	}
+	if err := s.daemon.AddStreamExport(allEvents, nil); err != nil {
+		return err
+	}
+	return s.clients.AddStreamImport(s.daemon, allEvents, "")
+}
+
+// DaemonConn is a connection for the daemon itself, as the user daemon with DaemonPassword.
+func (s *Server) DaemonConn() (net.Conn, error) { return s.nats.InProcessConn() }
+
+// DaemonPassword is new at each start and leaves the process never.
+func (s *Server) DaemonPassword() string { return s.pass }
+
+// Peer is who sent a request, by its verified user; false once that connection has ended, and then
+// nothing may be granted.
+func (s *Server) Peer(user string) (Peer, bool) { return s.registry.peer(user) }
+
+// SocketPath is where the server listens, "" without a socket.
+func (s *Server) SocketPath() string { return s.options.SocketPath }
+
+// DialAs is a connection as a client at the socket has it, for tests: the peer is given, not found,
+// and runs as our own user.
+func (s *Server) DialAs(p Peer) (net.Conn, error) {
+	p.UID = os.Getuid()
+	near, far := net.Pipe()
+	if !s.serve(far, func() Peer { return p }) {
+		near.Close()
+		return nil, net.ErrClosed
+	}
+	return near, nil
+}
+
+// Close takes no more connections, lets last replies out, and ends what is left. It may be called
+// again.
+func (s *Server) Close() {
+	s.registry.close()
+	if s.listener != nil {
+		if err := s.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			s.log.Warn("cannot close the socket", "err", err)
+		}
+	}
+	s.nats.Shutdown() // ends its side of every connection once it is flushed
+	s.nats.WaitForShutdown()
+	ended := make(chan struct{})
+	go func() {
+		s.tasks.Wait()
+		close(ended)
+	}()
+	timer := time.NewTimer(drainTimeout)
+	defer timer.Stop()
+	select {
+	case <-ended:
+	case <-timer.C:
+		s.registry.cutAll()
+		<-ended
+	}
+}
+
+// secret is 128 random bits.
+func secret() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// ours reports whether a peer runs as the daemon's own user.
+func (p Peer) ours() bool { return p.UID == os.Getuid() }

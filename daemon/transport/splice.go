@@ -1,0 +1,108 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"time"
+)
+
+const (
+	connectTimeout = 5 * time.Second  // from accept to CONNECT
+	writeTimeout   = 10 * time.Second // for a client to take what it asked for
+)
+
+// serve takes a connection over, and says whether it could. identify is asked in the connection's own
+// goroutine, so that a slow look at one process keeps nobody waiting.
+func (s *Server) serve(outer net.Conn, identify func() Peer) bool {
+	c, err := s.registry.admit(outer)
+	if err != nil {
+		sayError(outer, err)
+		outer.Close()
+		return !errors.Is(err, net.ErrClosed)
+	}
+	s.tasks.Go(func() {
+		defer s.registry.forget(c)
+		defer outer.Close()
+		if err := s.splice(c, identify); err != nil {
+			s.log.Debug("a connection ended", "user", c.user, "err", err)
+		}
+	})
+	return true
+}
+
+// splice carries one connection to the embedded server and back, until either side ends.
+func (s *Server) splice(c *connection, identify func() Peer) error {
+	outer := c.outer
+	outer.SetDeadline(time.Now().Add(connectTimeout))
+	peer := identify()
+	if !peer.ours() {
+		s.log.Warn("another user tried to connect", "uid", peer.UID, "pid", peer.PID)
+		sayError(outer, errUID)
+		return errUID
+	}
+	inner, err := s.nats.InProcessConn()
+	if err != nil {
+		return err
+	}
+	pumped := make(chan struct{})
+	go func() {
+		defer close(pumped)
+		defer outer.Close()
+		pump(outer, inner)
+	}()
+	defer func() {
+		inner.Close()
+		<-pumped
+	}()
+	defer outer.Close() // before waiting for the pump, which may be writing to it
+	return s.admitThrough(c, peer, inner)
+}
+
+func (s *Server) admitThrough(c *connection, peer Peer, inner net.Conn) error {
+	g := newGate(c.outer, inner)
+	hello, err := g.readConnect()
+	if err == nil {
+		err = s.registry.open(c, hello.User, peer)
+	}
+	if err == nil {
+		err = c.outer.SetReadDeadline(time.Time{})
+	}
+	if err == nil {
+		err = g.passConnect(hello, c.token)
+	}
+	if err == nil {
+		g.inbox = "_INBOX_" + c.name + "."
+		err = g.pass()
+	}
+	sayError(c.outer, err)
+	return err
+}
+
+// pump carries what the server says. A client that takes nothing for too long is cut.
+func pump(outer, inner net.Conn) {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := inner.Read(buffer)
+		if n > 0 {
+			outer.SetWriteDeadline(time.Now().Add(writeTimeout))
+			if _, err := outer.Write(buffer[:n]); err != nil {
+				inner.Close()
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// sayError tells the client why it is cut, where it is to blame.
+func sayError(outer net.Conn, err error) {
+	var r refusal
+	if !errors.As(err, &r) {
+		return
+	}
+	outer.SetWriteDeadline(time.Now().Add(time.Second))
+	fmt.Fprintf(outer, "-ERR '%v'\r\n", r) // if it does not listen, it never knows
+}

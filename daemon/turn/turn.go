@@ -1,0 +1,130 @@
+// Package turn answers claims: one turn at a time in each conversation, conversations side by side. A
+// turn is one recorded run of the conversation's agent; its reply and the end of its claim are one
+// commit. A turn that a crash or a stop interrupted is explained and never run again; a claim whose
+// turn had not begun is simply answered later.
+package turn
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"scv/daemon/agent"
+	"scv/daemon/delegation"
+	"scv/internal/clock"
+	"scv/store"
+)
+
+// MaxAnswer is the largest answer in bytes; a longer one is cut with a mark (channels: 64 KiB).
+const MaxAnswer = 64 << 10
+
+const lookAgain = 2 * time.Second // should a wake be missed by a fault
+
+// Limits come from config.toml.
+type Limits struct {
+	Owner      time.Duration // a turn of the owner
+	Others     time.Duration // a turn of anyone else
+	Concurrent int           // turns at once in one account
+}
+
+// Options is what the daemon hands in.
+type Options struct {
+	Store  *store.Store
+	Clock  clock.Clock
+	Log    *slog.Logger
+	Runs   *delegation.Keeper
+	Agents func() *agent.Registry
+	Limits func() Limits
+	// Found are the known agents of this machine, for the reply where none is configured.
+	Found func() []agent.Found
+	// Workspace is the folder an account's agents work in; the error is a sentence for the chat.
+	Workspace func(store.Account) (string, error)
+	// Replied is called after a reply is durable.
+	Replied func()
+}
+
+// Engine starts turns.
+type Engine struct {
+	o     Options
+	wake  chan struct{}
+	mu    sync.Mutex
+	busy  map[conversation]bool // conversations with a turn running
+	count map[string]int        // turns running, by account
+	turns sync.WaitGroup
+}
+
+type conversation struct{ account, key string }
+
+// New makes the engine.
+func New(o Options) *Engine {
+	return &Engine{
+		o: o, wake: make(chan struct{}, 1), busy: map[conversation]bool{}, count: map[string]int{},
+	}
+}
+
+// Wake makes Run look at the claims now.
+func (e *Engine) Wake() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run answers claims until ctx ends, then waits for the turns under way to have stopped their runs.
+func (e *Engine) Run(ctx context.Context) error {
+	defer e.turns.Wait()
+	tick := time.NewTicker(lookAgain)
+	defer tick.Stop()
+	for {
+		e.look(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-e.wake:
+		case <-tick.C:
+		}
+	}
+}
+
+// look starts the first claim of every conversation that has no turn running.
+func (e *Engine) look(ctx context.Context) {
+	var claims []store.ClaimRow
+	err := e.o.Store.View(func(v *store.View) error {
+		claims = v.AllClaims()
+		return nil
+	})
+	if err != nil {
+		e.o.Log.Error("cannot read the claims", "err", err)
+		return
+	}
+	concurrent := e.o.Limits().Concurrent
+	for _, row := range claims {
+		if ctx.Err() == nil && e.begin(row, concurrent) {
+			e.turns.Go(func() {
+				e.answer(ctx, row)
+				e.end(row)
+			})
+		}
+	}
+}
+
+func (e *Engine) begin(row store.ClaimRow, concurrent int) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	key := conversation{row.Account, row.Claim.Conversation}
+	if e.busy[key] || e.count[row.Account] >= concurrent {
+		return false
+	}
+	e.busy[key] = true
+	e.count[row.Account]++
+	return true
+}
+
+func (e *Engine) end(row store.ClaimRow) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.busy, conversation{row.Account, row.Claim.Conversation})
+	e.count[row.Account]--
+	e.Wake()
+}

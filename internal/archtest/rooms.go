@@ -1,0 +1,112 @@
+package archtest
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Room is one package and what of this module its code may import.
+type Room struct {
+	Path string   // or a pattern that ends in /...
+	May  []string // rooms or patterns; nil is none
+	Why  string
+}
+
+// The values that pass between the daemon's limbs: plain types, no powers.
+var plain = []string{"wire", "internal/clock"}
+
+// The ports of the limbs that work on the store: how they reach a platform, an agent, a process, a rule.
+var ports = append([]string{
+	"store", "daemon/channel", "daemon/agent", "daemon/process", "daemon/confirm",
+}, plain...)
+
+// rooms is the whole house; the first row that matches counts. Tests may look over these fences
+// (they drive a room from outside); the doors of doors.go hold for them too.
+var rooms = []Room{
+	{"wire", nil, "the language knows no transport, no store and no rule"},
+	{"wire/bus", []string{"wire"}, "the bus carries the language and knows nothing of what is said"},
+	{"internal/clock", nil, "everybody may ask for the time, so it may depend on nobody"},
+	{"internal/archtest", nil, "it judges the others from their text alone"},
+	{"internal/testexe", nil, "fake programs are driven by data and know nothing of SCV"},
+	{"internal/demo", nil, "the demo uses the scv command as a person would"},
+
+	{"migrations", plain, "each step owns frozen copies of its types: a change of today's types must not change the past"},
+	{"store", append([]string{"migrations"}, plain...), "the memory keeps records and knows no rule and no limb"},
+	{"store/storetest", append([]string{"store"}, plain...), "it opens stores for the tests of others"},
+
+	{"daemon/process", append([]string{"daemon/caller"}, plain...), "it has the power to kill and must not know why; caller lends it plain types"},
+	{"daemon/caller", plain, "a pure decision over facts: who may what is read in one place"},
+	{"daemon/confirm", plain, "pure rules: every race of a question is read in one place"},
+	{"daemon/notify", plain, "a pure choice of a chat from facts: it sends nothing"},
+	{"daemon/config", plain, "it reads config.toml into plain values and knows no reader of them"},
+	{"daemon/transport", []string{"wire", "daemon/caller"}, "it moves bytes and identities and knows no handler"},
+	{"daemon/channel", plain, "a port: an adapter gets what it needs as values and functions"},
+	{"daemon/channel/...", append([]string{"daemon/channel"}, plain...), "an adapter knows one platform, neither the store nor the bus nor another adapter"},
+	{"daemon/agent", plain, "a port: a driver gets what it needs as values and functions, neither store nor bus"},
+	{"daemon/reconcile", ports, "the loop compares desired with observed and knows no platform by name"},
+	{"daemon/inbox", ports, "answers and rules come to it as functions, so that no import points upward"},
+	{"daemon/turn", ports, "it knows agents and channels only by their ports"},
+	{"daemon/outbox", ports, "it knows channels only by their port"},
+	{"daemon/delegation", ports, "it keeps records of runs; who asked for them is not its business"},
+	{"daemon", []string{"daemon/...", "store", "wire/...", "internal/clock"}, "the composition root is where the limbs meet; the past is the store's business"},
+
+	{"cmd/scv", []string{"wire", "wire/bus"}, "a hand speaks to the daemon by the bus; a file that needs more has its row in handFiles"},
+}
+
+// handFiles is what single files of cmd/scv may import besides.
+var handFiles = map[string][]string{
+	"run.go":    {"daemon"},
+	"store.go":  {"store", "migrations"},
+	"agents.go": {"daemon/agent", "daemon/config"},
+}
+
+func checkRooms(t *Tree) []Breach {
+	var out []Breach
+	unknown := map[string]bool{}
+	for _, f := range t.Files {
+		if f.Test {
+			continue
+		}
+		room, ok := findRoom(f.Room)
+		if !ok {
+			if !unknown[f.Room] {
+				unknown[f.Room] = true
+				out = append(out, Breach{
+					Where: f.Path, What: fmt.Sprintf("package %s has no row", f.Room),
+					Why: "every package says what it may import: add it to the table in internal/archtest/rooms.go",
+				})
+			}
+			continue
+		}
+		out = append(out, t.checkImports(f, room)...)
+	}
+	return out
+}
+
+func (t *Tree) checkImports(f *File, room Room) []Breach {
+	may := room.May
+	if f.Room == "cmd/scv" {
+		may = append(may[:len(may):len(may)], handFiles[strings.TrimPrefix(f.Path, "cmd/scv/")]...)
+	}
+	var out []Breach
+	for _, spec := range f.Src.Imports {
+		name, ours := strings.CutPrefix(imported(spec), t.Module+"/")
+		if ours && name != f.Room && !withinAny(may, name) {
+			out = append(out, Breach{
+				Where: t.at(spec.Pos()),
+				What:  fmt.Sprintf("%s imports %s", f.Room, name),
+				Why:   room.Why,
+			})
+		}
+	}
+	return out
+}
+
+func findRoom(path string) (Room, bool) {
+	for _, r := range rooms {
+		if within(r.Path, path) {
+			return r, true
+		}
+	}
+	return Room{}, false
+}

@@ -1,0 +1,156 @@
+package store
+
+import (
+	"time"
+
+	"scv/internal/clock"
+	"scv/wire"
+)
+
+// Account is the settings of one channel account. Key: component id, <channel>:<account>.
+type Account struct {
+	Enabled     bool             `json:"enabled"`
+	Workspace   string           `json:"workspace,omitzero"` // absolute; "" is the configured default
+	RemoteTools wire.RemoteTools `json:"remote_tools"`
+	Senders     wire.Senders     `json:"senders"`
+	Agent       string           `json:"agent,omitzero"`       // "" is the only one configured
+	OwnerID     string           `json:"owner_id,omitzero"`    // as the platform or the socket verified it
+	LoggingOut  bool             `json:"logging_out,omitzero"` // a log-out began; the next reconcile finishes it
+	Announce    string           `json:"announce,omitzero"`    // a change of authority the owner is yet to be told
+}
+
+// Claim is a message that will get exactly one answer. Key: <account>/<seq>.
+type Claim struct {
+	MessageID    string      `json:"message_id"`
+	Conversation string      `json:"conversation"`
+	Chat         string      `json:"chat"`
+	Sender       string      `json:"sender"`
+	Owner        bool        `json:"owner"` // verified owner in the direct chat
+	Text         string      `json:"text"`  // secret: shown by dump only with --texts
+	ReplyHandle  string      `json:"reply_handle,omitzero"`
+	Claimed      clock.Stamp `json:"claimed"`
+	Handle       string      `json:"handle,omitzero"` // of the run; set when the turn begins, before the spawn
+}
+
+// Outbound is a message that is to be delivered. Key: <account>/<seq>, delivered in that order.
+type Outbound struct {
+	Kind         string      `json:"kind"` // a channel.Kind
+	Chat         string      `json:"chat"`
+	Conversation string      `json:"conversation,omitzero"`
+	InReplyTo    string      `json:"in_reply_to,omitzero"` // message id it answers
+	ReplyHandle  string      `json:"reply_handle,omitzero"`
+	Text         string      `json:"text"`               // secret, as Claim.Text
+	ClientID     string      `json:"client_id"`          // part n is sent as <client_id>-<n>
+	NextPart     int         `json:"next_part"`          // parts before it were accepted
+	Question     string      `json:"question,omitzero"`  // id of the question this is the text of
+	Transient    bool        `json:"transient,omitzero"` // never held when refused
+	Held         bool        `json:"held,omitzero"`      // refused for good; kept to go along with a later reply
+	Queued       clock.Stamp `json:"queued"`
+}
+
+// Seen marks a message id as handled. Key: <account>/<message id>.
+type Seen struct {
+	Order uint64 `json:"order"` // of its latest sighting
+}
+
+// Conversation ties a chat to the agent's own memory of it. Key: <account>/<conversation>.
+type Conversation struct {
+	Agent   string      `json:"agent"`
+	Session string      `json:"session,omitzero"` // the agent's own session id
+	Turns   uint32      `json:"turns"`            // begun so far
+	LastUse clock.Stamp `json:"last_use"`
+}
+
+// ChatLine is one line of a local chat, kept so that a terminal that attaches late misses nothing.
+// Key: <account>/<seq>.
+type ChatLine struct {
+	Kind      wire.ChatLineKind `json:"kind"`
+	Text      string            `json:"text"` // secret, as Claim.Text; shown for kind question
+	MessageID string            `json:"message_id,omitzero"`
+	InReplyTo string            `json:"in_reply_to,omitzero"`
+	ClientID  string            `json:"client_id,omitzero"` // of the outgoing part, to drop a repeat
+	At        time.Time         `json:"at"`
+}
+
+// DelegationState is how far a delegated run has come.
+type DelegationState string
+
+const (
+	RunStarting DelegationState = "starting" // recorded, perhaps spawned
+	RunLive     DelegationState = "live"     // its leader's identity is recorded
+	RunEnded    DelegationState = "ended"    // its outcome is known and not yet reported
+)
+
+// ProcessID names one process for good: pids are reused, and start times repeat within a tick.
+type ProcessID struct {
+	PID    int    `json:"pid"`
+	Start  uint64 `json:"start"` // field 22 of /proc/pid/stat, in clock ticks since boot
+	Boot   string `json:"boot"`
+	Serial uint64 `json:"serial,omitzero"` // inode of its pidfd, never used again within a boot; 0 where there is none
+}
+
+// Delegation is one delegated agent run. Key: handle. It holds no environment and no text.
+type Delegation struct {
+	Agent        string          `json:"agent"`
+	Session      string          `json:"session"`
+	Account      string          `json:"account,omitzero"`      // component id whose chat it answers
+	Conversation string          `json:"conversation,omitzero"` // of that account
+	MessageID    string          `json:"message_id,omitzero"`   // it is the turn of
+	Turn         uint32          `json:"turn,omitzero"`
+	Depth        uint32          `json:"depth"`
+	State        DelegationState `json:"state"`
+	Leader       ProcessID       `json:"leader,omitzero"` // also the process group
+	Owner        ProcessID       `json:"owner"`           // the SCV process that started it
+	Cwd          string          `json:"cwd"`
+	Started      clock.Stamp     `json:"started"`
+	Ties         []ProcessID     `json:"ties,omitempty"`     // every other process once tied to it and not known gone
+	ExitCode     int             `json:"exit_code,omitzero"` // of an ended run; -1 when a signal ended it
+	Stopped      string          `json:"stopped,omitzero"`   // why SCV stopped it, "" when it ended by itself
+	Told         bool            `json:"told,omitzero"`      // the owner was told once that it tried a forbidden door
+}
+
+// Confirm is one question to the owner. Key: its id. The rules of daemon/confirm decide every change.
+type Confirm struct {
+	ID         string               `json:"id"`
+	Code       string               `json:"code"`
+	Account    string               `json:"account"`        // component id
+	Chat       string               `json:"chat"`           // the owner's chat on it
+	Owner      string               `json:"owner"`          // who may answer
+	Question   string               `json:"question"`       // exactly as shown
+	Asker      string               `json:"asker,omitzero"` // handle of the run that asked, or ""
+	Timeout    time.Duration        `json:"timeout"`        // nanoseconds
+	Asked      clock.Stamp          `json:"asked"`
+	Elapsed    time.Duration        `json:"elapsed"`     // nanoseconds that had passed at Noted
+	Noted      clock.Stamp          `json:"noted"`       // when the record was last written
+	LastPolled clock.Stamp          `json:"last_polled"` // as last stored, at most 20 s behind
+	State      wire.ConfirmState    `json:"state"`
+	Attempted  bool                 `json:"attempted,omitzero"` // a first delivery was begun
+	Opened     time.Time            `json:"opened,omitzero"`    // zero until the platform accepted its text
+	Hinted     bool                 `json:"hinted,omitzero"`    // the one hint was given
+	Ended      clock.Stamp          `json:"ended,omitzero"`
+	Receipt    *wire.ConfirmReceipt `json:"receipt,omitzero"`
+}
+
+// JournalEntry is one line of the audit trail. Key: seq.
+type JournalEntry struct {
+	At     clock.Stamp `json:"at"`
+	Kind   string      `json:"kind"`             // such as confirm_answered, settings_changed, run_killed, forbidden
+	Who    string      `json:"who"`              // who did it: owner, daemon, peer, a handle
+	What   string      `json:"what"`             // one line; never a message's text or a secret
+	Detail any         `json:"detail,omitempty"` // a receipt
+}
+
+// Quarantined is a record that could not be read, kept as it was found. Key: <bucket>/<key>.
+type Quarantined struct {
+	Reason string      `json:"reason"`
+	Value  []byte      `json:"value"` // the raw bytes, base64 in JSON; secret
+	At     clock.Stamp `json:"at"`
+}
+
+// LastOwner remembers where an owner last wrote. Key: "last".
+type LastOwner struct {
+	Account  string      `json:"account"`
+	Chat     string      `json:"chat"`
+	Terminal bool        `json:"terminal"` // local: a person typed at a terminal
+	At       clock.Stamp `json:"at"`
+}

@@ -1,0 +1,126 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"scv/wire"
+)
+
+// headerRequestID names a request, so that asking again after a broken connection is one effect.
+const headerRequestID = "Scv-Request-Id"
+
+type requestIDKey struct{}
+
+// WithRequestID gives the requests made under ctx a name. A daemon remembers it with the effect.
+func WithRequestID(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, requestIDKey{}, id)
+}
+
+// Do connects, runs fn, and closes. When the connection broke under it, which a restart of the daemon
+// does, it connects and runs fn once more, with the same request id. fn makes one request.
+func Do(ctx context.Context, d Dialer, fn func(context.Context, *Client) error) error {
+	if _, named := ctx.Value(requestIDKey{}).(string); !named {
+		ctx = WithRequestID(ctx, randomName())
+	}
+	err := once(ctx, d, fn)
+	if errors.Is(err, ErrLost) {
+		err = once(ctx, d, fn)
+	}
+	return err
+}
+
+func once(ctx context.Context, d Dialer, fn func(context.Context, *Client) error) error {
+	c, err := Connect(ctx, d)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return fn(ctx, c)
+}
+
+// ask sends one request and decodes its reply. A refusal comes back as *wire.Error.
+func ask[T any, P wire.Message[T]](ctx context.Context, c *Client, subject string, request any) (T, error) {
+	var zero T
+	body, err := wire.EncodeRequest(request)
+	if err != nil {
+		return zero, wire.Refuse(wire.InvalidRequest, "%v", err)
+	}
+	reply, err := c.request(ctx, subject, body)
+	if err != nil {
+		return zero, err
+	}
+	v, err := wire.Decode[T, P](reply)
+	if err != nil {
+		return zero, fmt.Errorf("cannot read the daemon's reply on %q: %w", subject, err)
+	}
+	return v, nil
+}
+
+func (c *Client) request(ctx context.Context, subject string, body []byte) ([]byte, error) {
+	if len(body) > wire.MaxRequest {
+		return nil, tooLarge()
+	}
+	ctx, release := c.bounded(ctx, subject)
+	defer release()
+	msg := &nats.Msg{Subject: subject, Data: body, Header: nats.Header{}}
+	if id, ok := ctx.Value(requestIDKey{}).(string); ok {
+		msg.Header.Set(headerRequestID, id)
+	}
+	reply, err := c.nc.RequestMsgWithContext(ctx, msg)
+	if err != nil {
+		return nil, cause(ctx, err)
+	}
+	if code := reply.Header.Get(micro.ErrorCodeHeader); code != "" {
+		return nil, &wire.Error{Code: wire.Code(code), Text: reply.Header.Get(micro.ErrorHeader)}
+	}
+	return reply.Data, nil
+}
+
+func tooLarge() *wire.Error {
+	return wire.Refuse(wire.InvalidRequest, "the request is larger than %d KiB", wire.MaxRequest>>10)
+}
+
+// Control sends a command to the daemon.
+func (c *Client) Control(ctx context.Context, command wire.Command) (wire.DaemonStatus, error) {
+	return ask[wire.DaemonStatus](ctx, c, wire.SubjectControl, command)
+}
+
+// AccountSet changes settings of one account.
+func (c *Client) AccountSet(ctx context.Context, r wire.AccountSet) (wire.AccountSettings, error) {
+	return ask[wire.AccountSettings](ctx, c, wire.SubjectAccountSet, r)
+}
+
+// ConfirmWithdraw ends a pending question.
+func (c *Client) ConfirmWithdraw(ctx context.Context, id string) (wire.ConfirmDetail, error) {
+	return ask[wire.ConfirmDetail](ctx, c, wire.SubjectConfirmWithdraw, wire.ConfirmID{ID: id})
+}
+
+// ConfirmShow tells all of one question, without keeping it alive.
+func (c *Client) ConfirmShow(ctx context.Context, id string) (wire.ConfirmDetail, error) {
+	return ask[wire.ConfirmDetail](ctx, c, wire.SubjectConfirmShow, wire.ConfirmID{ID: id})
+}
+
+// ConfirmList tells of the open questions.
+func (c *Client) ConfirmList(ctx context.Context, r wire.ConfirmListRequest) (wire.ConfirmList, error) {
+	return ask[wire.ConfirmList](ctx, c, wire.SubjectConfirmList, r)
+}
+
+// ChatSend brings one message of the owner to the local chat.
+func (c *Client) ChatSend(ctx context.Context, r wire.ChatSend) (wire.ChatSent, error) {
+	return ask[wire.ChatSent](ctx, c, wire.SubjectChatSend, r)
+}
+
+// ChatAttach tells what the local chat showed. Watch first, then attach: so no line falls between.
+func (c *Client) ChatAttach(ctx context.Context, r wire.ChatAttach) (wire.ChatAttached, error) {
+	return ask[wire.ChatAttached](ctx, c, wire.SubjectChatAttach, r)
+}
+
+// StoreSnapshot has the daemon copy its store to a file, which the caller removes.
+func (c *Client) StoreSnapshot(ctx context.Context) (wire.StoreSnapshot, error) {
+	return ask[wire.StoreSnapshot](ctx, c, wire.SubjectStoreSnapshot, wire.StoreSnapshotRequest{})
+}

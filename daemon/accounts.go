@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"scv/daemon/channel"
 	"scv/daemon/channel/local"
+	"scv/daemon/config"
 	"scv/daemon/reconcile"
 	"scv/store"
 	"scv/wire"
@@ -114,8 +114,8 @@ func (d *Daemon) desire(row store.AccountRow) reconcile.Desired {
 		Senders: a.Senders, Workspace: a.Workspace, Agent: a.Agent,
 	}
 	if a.Workspace != "" {
-		if err := checkFolder(a.Workspace); err != nil {
-			want.Broken = "its workspace cannot be used: " + err.Error()
+		if err := config.CheckFolder(a.Workspace); err != nil {
+			want.Broken = err.Error()
 		}
 	}
 	if !isLocal(row.ID) {
@@ -143,22 +143,6 @@ func (d *Daemon) makeAdapter(want reconcile.Desired, host channel.Host) (channel
 
 // adapter is an account's running adapter.
 func (d *Daemon) adapter(account string) (channel.Adapter, bool) { return d.accounts.Adapter(account) }
-
-// checkFolder says in one sentence why a workspace cannot be used.
-func checkFolder(path string) error {
-	info, err := os.Stat(path)
-	switch {
-	case !filepath.IsAbs(path):
-		return fmt.Errorf("%q is not an absolute path", path)
-	case os.IsNotExist(err):
-		return fmt.Errorf("%q does not exist", path)
-	case err != nil:
-		return fmt.Errorf("%q cannot be looked at", path)
-	case !info.IsDir():
-		return fmt.Errorf("%q is not a folder", path)
-	}
-	return nil
-}
 
 // defaultWorkspace is where agents work when nothing else is set.
 func (h Home) defaultWorkspace() (string, error) {

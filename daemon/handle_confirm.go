@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -67,7 +68,7 @@ func (d *Daemon) ask(tx *store.Delivery, ask confirm.Ask, now clock.Stamp, id st
 	if err := tx.PutConfirm(store.Confirm(question)); err != nil {
 		return question, err
 	}
-	if err := tx.AddJournal("confirm_asked", question.Asker, id+" "+ask.Account, nil); err != nil {
+	if err := tx.AddJournal("confirm_asked", cmp.Or(question.Asker, "owner"), id+" "+ask.Account, nil); err != nil {
 		return question, err
 	}
 	_, err = tx.AddOutbound(ask.Account, store.Outbound{
@@ -85,17 +86,22 @@ func (d *Daemon) whomToAsk(c call, request wire.ConfirmAskCommand) (notify.Targe
 			return notify.Target{}, err
 		}
 	}
-	if v := c.peer.Verdict; v.Inside {
-		// The caller's own claim is not needed: its ancestry says more than SCV_PARENT could.
-		record, known, err := d.runs.Record(v.Run())
+	v := c.peer.Verdict
+	if v.Inside && v.Run() == "" {
+		return notify.Target{}, wire.Refuse(wire.ConfirmError,
+			"the delegated run that asks cannot be told, so there is no chat to ask in (%s)", v.Reason)
+	}
+	// The caller's own claim is not needed: its ancestry says more than SCV_PARENT could. The outermost
+	// run that answers a chat is the one whose owner wants to know.
+	for _, handle := range v.Handles {
+		record, known, err := d.runs.Record(handle)
 		if err != nil {
 			return notify.Target{}, err
 		}
-		if !known {
-			return notify.Target{}, wire.Refuse(wire.ConfirmError,
-				"the delegated run that asks cannot be told, so there is no chat to ask in (%s)", v.Reason)
+		if known && record.Account != "" {
+			facts.Origin = d.originOf(record)
+			break
 		}
-		facts.Origin = d.originOf(record)
 	}
 	return notify.Pick(facts)
 }

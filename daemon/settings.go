@@ -22,7 +22,7 @@ func change(id string, a store.Account, ask wire.AccountSet, agents []string) (s
 	if ask.Workspace != nil {
 		path, err := filepath.EvalSymlinks(*ask.Workspace)
 		if err == nil {
-			err = checkFolder(path)
+			err = config.CheckFolder(path)
 		}
 		if err != nil || !filepath.IsAbs(*ask.Workspace) {
 			return a, "", wire.Refuse(wire.ComponentError, "workspace %q is not an existing folder with an absolute path", *ask.Workspace)

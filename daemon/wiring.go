@@ -7,6 +7,7 @@ import (
 
 	"scv/daemon/agent"
 	"scv/daemon/caller"
+	"scv/daemon/config"
 	"scv/daemon/delegation"
 	"scv/daemon/inbox"
 	"scv/daemon/outbox"
@@ -40,9 +41,12 @@ func (d *Daemon) makeRooms(context.Context) error {
 		Store: d.store, Clock: d.clock, Log: d.log, Adapter: d.adapter,
 		Questions: d.questions, Delivered: d.delivered,
 	})
+	timing := d.config.Load().Timing
 	d.accounts = reconcile.New(reconcile.Options{
 		Desired: d.desired, Make: d.makeAdapter, Receive: d.inbox.Receive,
-		Clock: d.clock, Log: d.log, Changed: func() { d.outbox.Wake() },
+		Clock: d.clock, Log: d.log, Changed: d.outbox.Wake,
+		Interval: timing.Reconcile, StopGrace: timing.StopGrace,
+		MinDelay: timing.BackoffMin, MaxDelay: timing.BackoffMax, StableAfter: timing.StableAfter,
 	})
 	return nil
 }
@@ -125,10 +129,10 @@ func (d *Daemon) identify(conn *net.UnixConn) transport.Peer {
 // workspace is the folder an account's agents work in.
 func (d *Daemon) workspace(a store.Account) (string, error) {
 	if a.Workspace != "" {
-		return a.Workspace, checkFolder(a.Workspace)
+		return a.Workspace, config.CheckFolder(a.Workspace)
 	}
 	if set := d.config.Load().Workspace; set != "" {
-		return set, checkFolder(set)
+		return set, config.CheckFolder(set)
 	}
 	return d.home.defaultWorkspace()
 }

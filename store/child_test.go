@@ -25,7 +25,7 @@ func child(t *testing.T, mode, path string, env ...string) *exec.Cmd {
 	self, err := os.Executable()
 	must(t, err)
 	cmd := exec.Command(self, path)
-	cmd.Env = append(os.Environ(), childMode+"="+mode)
+	cmd.Env = append(os.Environ(), childMode+"="+mode, "GORACE=atexit_sleep_ms=0")
 	cmd.Env = append(cmd.Env, env...)
 	cmd.Stderr = os.Stderr
 	return cmd
@@ -73,8 +73,10 @@ func TestAcknowledgedWritesSurviveKill(t *testing.T) {
 		out, err := cmd.StdoutPipe()
 		must(t, err)
 		must(t, cmd.Start())
-		killer := time.AfterFunc(10*time.Millisecond+rand.N(40*time.Millisecond), func() { _ = cmd.Process.Kill() })
 		lines := bufio.NewReader(out)
+		_, err = lines.Peek(1) // its first write is stored
+		must(t, err)
+		killer := time.AfterFunc(rand.N(30*time.Millisecond), func() { _ = cmd.Process.Kill() })
 		for {
 			line, err := lines.ReadString('\n')
 			if err != nil {
@@ -234,17 +236,23 @@ func holdElsewhere(t *testing.T, path string) *exec.Cmd {
 	return cmd
 }
 
-// childLook opens a store that may be damaged and reads all of it. Any answer will do but none.
-func childLook(path string) error {
-	o := optionsAt(path)
-	s, err := Open(context.Background(), o)
-	if err == nil {
+// childLook opens every store of a folder, any of which may be damaged, and reads and writes it. Any
+// answer will do but none.
+func childLook(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		s, err := Open(context.Background(), optionsAt(filepath.Join(dir, e.Name())))
+		if err != nil {
+			fmt.Println("refused:", err)
+			continue
+		}
 		_ = s.Dump(context.Background(), DumpOptions{}, func(Row) error { return nil })
 		_ = writePair(s, "after")
 		_ = s.Close()
-		fmt.Println("opened")
-		return nil
+		fmt.Println("opened", e.Name())
 	}
-	fmt.Println("refused:", err)
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
+	"golang.org/x/sys/unix"
 )
 
 // How bbolt maps and grows the file. The map is made large at once, so that a snapshot being read
@@ -49,7 +50,8 @@ func openHandle(ctx context.Context, path string, o handleOptions) (*handle, err
 	}
 	db, err := openBolt(file, o)
 	if err != nil {
-		_ = file.Close() // bbolt closed it already, unless it panicked
+		_ = unix.Flock(int(file.Fd()), unix.LOCK_UN) // a map left by a panic would keep it
+		_ = file.Close()                             // bbolt closed it already, unless it panicked
 		return nil, fmt.Errorf("cannot open the store %q: %w", path, err)
 	}
 	db.AllocSize = growBytes
@@ -116,8 +118,8 @@ func openBolt(file *os.File, o handleOptions) (db *bbolt.DB, err error) {
 
 // close lets go of the file and its lock. It waits for open transactions.
 func (h *handle) close() error {
-	if h.stuck.Load() { // its map is lost to this process; the lock must not be
-		return h.file.Close()
+	if h.stuck.Load() { // the map is never given back, and it would keep the lock
+		return errors.Join(unix.Flock(int(h.file.Fd()), unix.LOCK_UN), h.file.Close())
 	}
 	return h.db.Close()
 }

@@ -8,27 +8,35 @@ import (
 	"scv/wire"
 )
 
-// readRecord makes a table's read function: the form of the key, the record, and what judge says of
-// the two together.
-func readRecord[T any](judge func(key string, rec *T) error) func(*Table, []byte, []byte) (any, error) {
-	return func(t *Table, key, raw []byte) (any, error) {
-		if raw == nil {
-			return nil, errors.New("it is a bucket, not a record")
-		}
-		if !t.form.check(key) {
-			return nil, fmt.Errorf("its key is not of the form %s", t.Key)
-		}
-		rec, err := decode[T](raw)
-		if err != nil {
-			return nil, err
-		}
-		if judge != nil {
-			if err := judge(string(key), &rec); err != nil {
-				return nil, err
-			}
-		}
-		return rec, nil
+// readRecord reads a record of a table: the form of its key, its bytes, and what the table's judge says.
+func readRecord[T any](t *Table, key, raw []byte) (any, error) {
+	if raw == nil {
+		return nil, errors.New("it is a bucket, not a record")
 	}
+	rec, err := decode[T](raw)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.admit(key, rec); err != nil {
+		return nil, err
+	}
+	return rec, nil
+}
+
+// admit is what both a record that is written and one that is read must pass.
+func (t *Table) admit(key []byte, rec any) error {
+	if !t.form.check(key) {
+		return fmt.Errorf("its key is not of the form %s", t.Key)
+	}
+	if t.judge == nil {
+		return nil
+	}
+	return t.judge(string(key), rec)
+}
+
+// judging makes a table's judge of a function of its record type.
+func judging[T any](judge func(key string, rec T) error) func(string, any) error {
+	return func(key string, rec any) error { return judge(key, rec.(T)) }
 }
 
 // readMeta reads the two values of the meta bucket.
@@ -44,7 +52,7 @@ func readMeta(_ *Table, key, raw []byte) (any, error) {
 
 // The judges keep a damaged word from being acted on: a pid, a grant, a state.
 
-func checkAccountRecord(_ string, a *Account) error {
+func checkAccountRecord(_ string, a Account) error {
 	switch {
 	case a.RemoteTools != wire.ToolsNone && a.RemoteTools != wire.ToolsOwner:
 		return errors.New("its remote_tools is unknown")
@@ -54,7 +62,7 @@ func checkAccountRecord(_ string, a *Account) error {
 	return nil
 }
 
-func checkDelegationRecord(_ string, d *Delegation) error {
+func checkDelegationRecord(_ string, d Delegation) error {
 	switch d.State {
 	case RunStarting, RunEnded:
 	case RunLive:
@@ -72,14 +80,14 @@ func checkDelegationRecord(_ string, d *Delegation) error {
 	return nil
 }
 
-func checkOpenConfirm(key string, c *Confirm) error {
+func checkOpenConfirm(key string, c Confirm) error {
 	if c.State != wire.Pending {
 		return errors.New("its state is not pending")
 	}
 	return checkConfirm(key, c)
 }
 
-func checkEndedConfirm(key string, c *Confirm) error {
+func checkEndedConfirm(key string, c Confirm) error {
 	if !c.State.Final() {
 		return errors.New("its state is not final")
 	}
@@ -89,7 +97,7 @@ func checkEndedConfirm(key string, c *Confirm) error {
 	return checkConfirm(key, c)
 }
 
-func checkConfirm(key string, c *Confirm) error {
+func checkConfirm(key string, c Confirm) error {
 	switch c.State {
 	case wire.Pending, wire.Yes, wire.No, wire.Expired, wire.Withdrawn, wire.NotAsked:
 	default:

@@ -79,9 +79,9 @@ func TestLockIsFreeAfterKill(t *testing.T) {
 }
 
 func TestFilesThatAreNoStore(t *testing.T) {
-	whole := newStore(t)
-	must(t, whole.Close())
-	raw, err := os.ReadFile(whole.Path())
+	snapshot := filepath.Join(t.TempDir(), "copy.db") // has no room to spare at its end
+	must(t, newStore(t).Snapshot(ctx, snapshot))
+	raw, err := os.ReadFile(snapshot)
 	must(t, err)
 	for name, content := range map[string][]byte{
 		"zero bytes":      {},
@@ -183,34 +183,45 @@ func edit(t testing.TB, path string, fn func(*bbolt.Tx) error) {
 	must(t, errors.Join(db.Update(fn), db.Close()))
 }
 
-// Each page in turn is zeroed in a copy; a child opens, reads and writes it. It may refuse or go on, but
-// not die.
+// Each page in turn is zeroed in a copy; a child opens, reads and writes them all. It may refuse one or
+// go on with it, but not die.
 func TestZeroedPagesKillNobody(t *testing.T) {
 	s := newStore(t)
 	fillStore(t, s)
-	for i := range 300 {
-		must(t, writePair(s, fmt.Sprint(i)))
-	}
+	must(t, s.Deliver(ctx, func(d *Delivery) error {
+		for i := range 300 {
+			if err := d.PutConversation("local:default", fmt.Sprint(i), Conversation{Agent: "a"}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
 	snapshot := filepath.Join(t.TempDir(), "copy.db")
 	must(t, s.Snapshot(ctx, snapshot))
 	raw, err := os.ReadFile(snapshot)
 	must(t, err)
-	page := os.Getpagesize()
-	opened := 0
-	for i := range len(raw) / page {
+	dir, page := t.TempDir(), os.Getpagesize()
+	pages := len(raw) / page
+	for i := range pages {
 		damaged := append([]byte(nil), raw...)
 		clear(damaged[i*page : (i+1)*page])
-		path := filepath.Join(t.TempDir(), "scv.db")
-		must(t, os.WriteFile(path, damaged, 0o600))
-		out, err := child(t, "look", path).Output()
-		if err != nil {
-			t.Errorf("page %d of %d: %v", i, len(raw)/page, err)
-		}
-		if strings.HasPrefix(string(out), "opened") {
+		must(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("page-%04d.db", i)), damaged, 0o600))
+	}
+	out, err := child(t, "look", dir).Output()
+	answers := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if err != nil || len(answers) != pages {
+		t.Fatalf("died at page %d of %d: %v", len(answers), pages, err)
+	}
+	opened := 0
+	for i, answer := range answers {
+		name := fmt.Sprintf("page-%04d.db", i)
+		if answer == "opened "+name {
 			opened++
-		} else if !strings.Contains(string(out), path) {
-			t.Errorf("page %d: %s", i, out)
+		} else if !strings.Contains(answer, name) || !strings.Contains(answer, ErrDamaged.Error()) {
+			t.Errorf("page %d: %s", i, answer)
 		}
 	}
-	t.Logf("%d pages, opened %d times", len(raw)/page, opened)
+	if opened == 0 || opened == pages {
+		t.Errorf("%d of %d opened: the test shows nothing", opened, pages)
+	}
 }

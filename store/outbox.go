@@ -1,5 +1,7 @@
 package store
 
+import "slices"
+
 // OutboundRow is an outgoing message with its key.
 type OutboundRow struct {
 	Account string
@@ -35,6 +37,7 @@ func (v *View) OutboxAccounts() (accounts []string) {
 			accounts = append(accounts, account)
 		}
 	}
+	slices.Sort(accounts) // keys are not in the order of names: a/ is after a-b/
 	return accounts
 }
 

@@ -28,7 +28,9 @@ type Table struct {
 
 	form keyForm
 	read func(t *Table, key, raw []byte) (any, error) // decodes and judges one record
-	past func(rec any, rank int, now clock.Stamp) bool
+	// judge says what is wrong with a record that decodes. Nil: nothing.
+	judge func(key string, rec any) error
+	past  func(rec any, rank int, now clock.Stamp) bool
 	// past reports whether a record is over its time; rank is how many of its group (its account, or
 	// the bucket) that the rule speaks of are newer. Nil: its own life ends it.
 	counts func(rec any) bool // which records past speaks of; nil: all
@@ -59,20 +61,20 @@ var (
 	tableAccounts = &Table{
 		Name: "accounts", Key: "component id", Writer: ByIntent,
 		Doors: []string{"PutAccount", "DeleteAccount"},
-		Keep:  "until its log-out", form: keyText, read: readRecord(checkAccountRecord),
+		Keep:  "until its log-out", form: keyText, read: readRecord[Account], judge: judging(checkAccountRecord),
 	}
 	tableClaims = &Table{
 		Name: "claims", Key: "<account>/<seq>", Writer: ByDelivery,
 		Doors:  []string{"PutClaim", "UpdateClaim", "DeleteClaim", "ForgetAccount"},
 		Secret: []string{"text", "reply_handle"},
-		Keep:   "until answered; the inbox bounds them", form: keyAccountSeq, read: readRecord[Claim](nil),
+		Keep:   "until answered; the inbox bounds them", form: keyAccountSeq, read: readRecord[Claim],
 	}
 	tableOutbox = &Table{
 		Name: "outbox", Key: "<account>/<seq>", Writer: ByDelivery,
 		Doors:  []string{"AddOutbound", "UpdateOutbound", "DeleteOutbound", "ForgetAccount"},
 		Secret: []string{"text", "reply_handle"},
 		Keep:   "until delivered; held ones the newest 128 of an account and 7 days",
-		form:   keyAccountSeq, read: readRecord[Outbound](nil),
+		form:   keyAccountSeq, read: readRecord[Outbound],
 		counts: func(rec any) bool { return rec.(Outbound).Held },
 		past: func(rec any, rank int, now clock.Stamp) bool {
 			return rank >= keepHeld || now.Since(rec.(Outbound).Queued) > keepHeldFor
@@ -81,12 +83,12 @@ var (
 	tableSeen = &Table{
 		Name: "seen", Key: "<account>/<message id>", Writer: ByDelivery,
 		Doors: []string{"MarkSeen", "ForgetAccount"},
-		Keep:  "the newest 8192 of an account by sighting", form: keyAccountText, read: readRecord[Seen](nil),
+		Keep:  "the newest 8192 of an account by sighting", form: keyAccountText, read: readRecord[Seen],
 	}
 	tableConversations = &Table{
 		Name: "conversations", Key: "<account>/<conversation>", Writer: ByDelivery,
 		Doors: []string{"PutConversation", "DeleteConversation", "ForgetAccount"},
-		Keep:  "90 days after its last use", form: keyAccountText, read: readRecord[Conversation](nil),
+		Keep:  "90 days after its last use", form: keyAccountText, read: readRecord[Conversation],
 		past: func(rec any, _ int, now clock.Stamp) bool {
 			return now.Since(rec.(Conversation).LastUse) > keepConversation
 		},
@@ -95,7 +97,7 @@ var (
 		Name: "chat", Key: "<account>/<seq>", Writer: ByDelivery,
 		Doors:  []string{"AddChatLine", "ForgetAccount"},
 		Secret: []string{"text"},
-		Keep:   "the newest 1000 of an account and 30 days", form: keyAccountSeq, read: readRecord[ChatLine](nil),
+		Keep:   "the newest 1000 of an account and 30 days", form: keyAccountSeq, read: readRecord[ChatLine],
 		past: func(rec any, rank int, now clock.Stamp) bool {
 			return rank >= keepChatLines || now.Wall.Sub(rec.(ChatLine).At) > keepChat
 		},
@@ -103,20 +105,20 @@ var (
 	tableDelegations = &Table{
 		Name: "delegations", Key: "handle", Writer: ByObservation,
 		Doors: []string{"PutDelegation", "DeleteDelegation"},
-		Keep:  "until its end is reported", form: keyText, read: readRecord(checkDelegationRecord),
+		Keep:  "until its end is reported", form: keyText, read: readRecord[Delegation], judge: judging(checkDelegationRecord),
 	}
 	tableConfirms = &Table{
 		Name: "confirms", Key: "question id", Writer: ByAny, Doors: []string{"PutConfirm"},
-		Keep: "while open: at most its timeout", form: keyText, read: readRecord(checkOpenConfirm),
+		Keep: "while open: at most its timeout", form: keyText, read: readRecord[Confirm], judge: judging(checkOpenConfirm),
 	}
 	tableConfirmsEnded = &Table{
 		Name: "confirms_ended", Key: "question id", Writer: ByAny, Doors: []string{"PutConfirm"},
-		Keep: "24 hours after its end", form: keyText, read: readRecord(checkEndedConfirm),
+		Keep: "24 hours after its end", form: keyText, read: readRecord[Confirm], judge: judging(checkEndedConfirm),
 		past: func(rec any, _ int, now clock.Stamp) bool { return now.Since(rec.(Confirm).Ended) > keepEnded },
 	}
 	tableJournal = &Table{
 		Name: "journal", Key: "<seq>", Writer: ByAny, Doors: []string{"AddJournal"},
-		Keep: "the newest 20000; receipts also 1 year", form: keySeq, read: readRecord[JournalEntry](nil),
+		Keep: "the newest 20000; receipts also 1 year", form: keySeq, read: readRecord[JournalEntry],
 		past: func(rec any, rank int, now clock.Stamp) bool {
 			entry := rec.(JournalEntry)
 			return rank >= keepJournal && (entry.Kind != KindAnswered || now.Since(entry.At) > keepReceipts)
@@ -124,12 +126,12 @@ var (
 	}
 	tableLastOwner = &Table{
 		Name: "last_owner", Key: `"last"`, Writer: ByAny, Doors: []string{"PutLastOwner"},
-		Keep: "one record, rewritten", form: keyText, read: readRecord[LastOwner](nil),
+		Keep: "one record, rewritten", form: keyText, read: readRecord[LastOwner],
 	}
 	tableQuarantine = &Table{
 		Name: "quarantine", Key: "<bucket>/<key>", Writer: ByIntent, Doors: []string{"DropQuarantined"},
 		Secret: []string{"value"},
-		Keep:   "the newest 100", form: keyText, read: readRecord[Quarantined](nil),
+		Keep:   "the newest 100", form: keyText, read: readRecord[Quarantined],
 	}
 )
 

@@ -95,7 +95,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	go s.writer()
 	if err := s.prepare(ctx, o); err != nil {
-		_ = s.Close() // the first error is the one that counts
+		_ = s.Close()                    // the first error is the one that counts
+		if errors.Is(err, errPanicked) { // no code but bbolt's ran: it met a page it cannot read
+			err = fmt.Errorf("%w: %w; restore a backup", ErrDamaged, err)
+		}
 		return nil, fmt.Errorf("cannot open the store %q: %w", o.Path, err)
 	}
 	return s, nil

@@ -87,7 +87,7 @@ func successor(prefix []byte) []byte {
 	return nil
 }
 
-// accountsIn lists the accounts that have keys in a bucket of account keys, sorted.
+// accountsIn lists the accounts that have keys in a bucket of account keys.
 func accountsIn(t *txn, table *Table) (accounts []string) {
 	c := t.bucket(table).Cursor()
 	key, _ := c.First()
@@ -105,12 +105,12 @@ func accountsIn(t *txn, table *Table) (accounts []string) {
 
 // put writes one record, after the same judgement that its next reading will pass.
 func put[T any](t *txn, table *Table, key []byte, rec T) error {
+	if err := table.admit(key, rec); err != nil {
+		return fmt.Errorf("cannot store %s %q: %w", table.Name, table.form.text(key), err)
+	}
 	raw, err := encode(rec)
 	if err != nil {
-		return fmt.Errorf("cannot encode a record of %s: %w", table.Name, err)
-	}
-	if _, err := table.read(table, key, raw); err != nil {
-		return fmt.Errorf("cannot store %s %q: %w", table.Name, table.form.text(key), err)
+		return fmt.Errorf("cannot encode %s %q: %w", table.Name, table.form.text(key), err)
 	}
 	return t.putRaw(table, key, raw)
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -174,6 +175,8 @@ func (s *Store) rollback(tx *bbolt.Tx) {
 	}
 }
 
+var errPanicked = errors.New("the store transaction could not be finished")
+
 // protect turns a panic of fn into an error, with the stack in the log. Words that a program chose to
 // panic with may hold a message's text, so only the runtime's own are kept.
 func (s *Store) protect(fn func() error) (err error) {
@@ -184,7 +187,7 @@ func (s *Store) protect(fn func() error) (err error) {
 				what = fault.Error()
 			}
 			s.log.Error("panic in a store transaction", "path", s.path, "what", what, "stack", string(debug.Stack()))
-			err = fmt.Errorf("cannot finish the store transaction: %s; the log has the stack", what)
+			err = fmt.Errorf("%w: %s; the log has the stack", errPanicked, what)
 		}
 	}()
 	return fn()

@@ -22,7 +22,7 @@ type build struct {
 
 // thisBuild is this binary, as stamped or else as the Go tool recorded it.
 func thisBuild() build {
-	b := build{Version: version, Commit: commit, Schema: storeSchema, Wire: wireLevel}
+	b := build{Version: version, Commit: commit, Schema: storeSchema(), Wire: wireLevel}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		info = &debug.BuildInfo{}

@@ -38,8 +38,8 @@ func TestChangesSendOneRequest(t *testing.T) {
 			`{"channel":"local","account":"default","enabled":false,"workspace":"` + cwd + `"}`, "local:default",
 		},
 		{
-			"channels set local:default --agent= --workspace=", wire.SubjectAccountSet,
-			`{"channel":"local","account":"default","workspace":"","agent":""}`, "the configured default",
+			"channels set local:default --agent=", wire.SubjectAccountSet,
+			`{"channel":"local","account":"default","agent":""}`, "the configured default",
 		},
 		{"channels enable a:b", wire.SubjectAccountSet, `{"channel":"a","account":"b","enabled":true}`, "connected"},
 		{"channels disable a:b", wire.SubjectAccountSet, `{"channel":"a","account":"b","enabled":false}`, "connected"},

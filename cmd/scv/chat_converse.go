@@ -63,7 +63,7 @@ func (c *conversation) work(ctx context.Context, client *bus.Client) error {
 	if err != nil {
 		return err
 	}
-	again := time.NewTicker(catchUp)
+	again := time.NewTicker(c.a.pace.catchUp)
 	defer again.Stop()
 	for attach := true; ; {
 		if attach {

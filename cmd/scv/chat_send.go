@@ -59,7 +59,7 @@ func (e *exchange) work(ctx context.Context, client *bus.Client) error {
 		}
 		e.sent, e.seen = true, sent.Seq
 	}
-	again := time.NewTicker(catchUp)
+	again := time.NewTicker(e.a.pace.catchUp)
 	defer again.Stop()
 	for {
 		if err := e.catchUp(ctx, client); err != nil || e.done {

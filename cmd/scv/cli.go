@@ -36,6 +36,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	a := &app{
 		ctx: ctx, stdin: stdin, stdout: out, stderr: stderr, getenv: getenv, now: time.Now,
 		typed: isTerminal(stdin), watched: isTerminal(stderr), colour: isTerminal(stdout) && coloured(getenv),
+		pace: pace{keepAlive: keepAlive, catchUp: catchUp},
 	}
 	code := report(stderr, dispatch(a, args))
 	if out.err != nil && code == exitOK {

@@ -67,7 +67,7 @@ func (q *question) work(ctx context.Context, client *bus.Client) error {
 	if err != nil {
 		return err
 	}
-	again := time.NewTicker(keepAlive)
+	again := time.NewTicker(q.a.pace.keepAlive)
 	defer again.Stop()
 	for {
 		if err := q.look(client); err != nil || q.over() {

@@ -278,14 +278,12 @@ func TestConfirmRefusals(t *testing.T) {
 // TestConfirmWaitsOutAFullDisk: a store that cannot be written for the moment ends no question.
 func TestConfirmWaitsOutAFullDisk(t *testing.T) {
 	d := newAskedDaemon(t)
-	looks := 0
 	d.onControl(func(c wire.Command) (wire.DaemonStatus, error) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		info := d.info()
 		if _, look := c.(wire.ConfirmStatusCommand); look {
 			d.looks++
-			looks++
 			return wire.DaemonStatus{}, wire.Refuse(wire.Unavailable, "the disk is full")
 		}
 		return wire.DaemonStatus{Confirm: &info}, nil
@@ -296,6 +294,21 @@ func TestConfirmWaitsOutAFullDisk(t *testing.T) {
 	d.publish(wire.EventConfirm+askedID, d.info())
 	if got := await(t, done); got.code != 0 || !strings.Contains(got.errOut, "the disk is full; still waiting") {
 		t.Errorf("exit %d, stderr %q", got.code, got.errOut)
+	}
+}
+
+// TestConfirmKeepsAsking: it asks again and again, which keeps the question alive, and by that also
+// finds an answer whose event was lost.
+func TestConfirmKeepsAsking(t *testing.T) {
+	d := newAskedDaemon(t)
+	out := &strings.Builder{}
+	a := quickApp(t, d.home, "", out)
+	done := make(chan error, 1)
+	go func() { done <- dispatch(a, []string{"confirm", "Deploy?"}) }()
+	until(t, "it asks again", d.looked(4))
+	d.set(wire.Yes)
+	if err := <-done; exitCode(err) != 0 || out.String() != "yes\n" {
+		t.Errorf("%v, stdout %q", err, out)
 	}
 }
 

@@ -146,6 +146,9 @@ func (f *fake) publish(subject string, v any) {
 	f.mu.Lock()
 	server := f.bus
 	f.mu.Unlock()
+	if server == nil {
+		return // nobody hears what happens while it is down
+	}
 	if err := server.Publish(subject, v); err != nil {
 		f.t.Error(err)
 	}

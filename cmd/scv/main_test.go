@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
@@ -47,4 +49,13 @@ func (h *hand) scv(args ...string) result {
 	var out, errOut strings.Builder
 	code := run(h.ctx, args, strings.NewReader(h.stdin), &out, &errOut, func(name string) string { return h.env[name] })
 	return result{code, out.String(), errOut.String()}
+}
+
+// quickApp is a world in which a waiting verb asks often.
+func quickApp(t *testing.T, home, stdin string, stdout io.Writer) *app {
+	return &app{
+		ctx: t.Context(), stdin: strings.NewReader(stdin), stdout: stdout, stderr: io.Discard, now: time.Now,
+		getenv: func(name string) string { return map[string]string{"SCV_HOME": home}[name] },
+		pace:   pace{keepAlive: 10 * time.Millisecond, catchUp: 10 * time.Millisecond},
+	}
 }

@@ -31,7 +31,7 @@ type Tie struct {
 type Run struct {
 	Handle string
 	Leader Tie    // zero before its process is known
-	PGID   int    // its process group, 0 before it is known
+	PGID   int    // its process group: its leader's pid, 0 before it is known
 	Cgroup uint64 // inode of its own cgroup v2 folder, 0 without one
 	Ties   []Tie  // every other process once tied to it
 }

@@ -74,7 +74,7 @@ func (r Run) numbered(n int) bool {
 		return false
 	}
 	made := func(t Tie) bool { return t.PID == n }
-	return n == r.PGID || n == r.Leader.PID || slices.ContainsFunc(r.Ties, made)
+	return n == r.PGID || slices.ContainsFunc(r.Ties, made) // a leader made the number PGID
 }
 
 // usable excludes the numbers that stand for nobody or for the first process.

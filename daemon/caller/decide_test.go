@@ -105,12 +105,23 @@ func TestDecide(t *testing.T) {
 }
 
 // TestStartingRunIsNobody: a record without a process yet has zeros for its leader and its group, which
-// must not match kernel threads or processes of another pid namespace, that have zeros too.
+// must not match kernel threads or processes of another pid namespace, that have zeros too. Nor may a
+// damaged record that names the first process make everyone an insider.
 func TestStartingRunIsNobody(t *testing.T) {
-	k := caller.Known{Instance: ours, DaemonPID: daemon, Runs: []caller.Run{{Handle: handleA, Ties: []caller.Tie{{}}}}}
-	zero := caller.Link{EnvReadable: true}
-	if v := caller.Decide(alive(link(3000, 0, 0, 0, ""), zero), k); v.Inside {
-		t.Errorf("an empty record caught a stranger: %s", v.Reason)
+	first := caller.Tie{PID: 1, Start: 1}
+	for name, r := range map[string]caller.Run{
+		"starting": {Handle: handleA, Ties: []caller.Tie{{}}},
+		"damaged":  {Handle: handleA, Leader: first, PGID: 1, Ties: []caller.Tie{first}},
+	} {
+		k := caller.Known{Instance: ours, DaemonPID: daemon, Runs: []caller.Run{r}}
+		for _, f := range []caller.Facts{
+			alive(link(3000, 0, 0, 0, ""), caller.Link{EnvReadable: true}),
+			alive(link(3000, 1, 3000, 1, ""), theFirst),
+		} {
+			if v := caller.Decide(f, k); v.Inside {
+				t.Errorf("a %s record caught a stranger: %s", name, v.Reason)
+			}
+		}
 	}
 }
 

@@ -154,8 +154,6 @@ func spans(f file, c *Config, at lines) error {
 		{"timing.backoff_min", f.Timing.BackoffMin, &c.Timing.BackoffMin},
 		{"timing.backoff_max", f.Timing.BackoffMax, &c.Timing.BackoffMax},
 		{"timing.stable_after", f.Timing.StableAfter, &c.Timing.StableAfter},
-		{"timing.pass", f.Timing.Pass, &c.Timing.Pass},
-		{"timing.keep_alive", f.Timing.KeepAlive, &c.Timing.KeepAlive},
 	} {
 		if s.value == nil {
 			continue

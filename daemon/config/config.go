@@ -19,15 +19,13 @@ const (
 	DefaultMaxDepth    = 2                           // control.md §4
 	DefaultOwnerTurn   = 4*time.Hour + 5*time.Minute // channels.md §1.3
 	DefaultOthersTurn  = 300 * time.Second           // channels.md §1.3
-	DefaultConcurrent  = 4                           // ours: turns at once over all accounts, for a small machine
+	DefaultConcurrent  = 4                           // channels.md §4.4: turns at once in one account
 	DefaultLogLevel    = slog.LevelInfo              // ours
 	DefaultReconcile   = 2 * time.Second             // control.md §3
 	DefaultStopGrace   = 5 * time.Second             // control.md §3
 	DefaultBackoffMin  = 1 * time.Second             // control.md §3
 	DefaultBackoffMax  = 60 * time.Second            // control.md §3
 	DefaultStableAfter = 60 * time.Second            // control.md §3
-	DefaultPass        = 1 * time.Second             // control.md §4
-	DefaultKeepAlive   = 60 * time.Second            // control.md §6
 )
 
 // Config is the whole file, checked, with defaults filled in.
@@ -62,7 +60,7 @@ type Delegations struct {
 type Turns struct {
 	Owner      time.Duration // of the owner, with tools
 	Others     time.Duration // of everyone else
-	Concurrent int           // at once
+	Concurrent int           // at once in one account
 }
 
 // Log says what is logged.
@@ -77,8 +75,6 @@ type Timing struct {
 	BackoffMin  time.Duration // first delay before an account is tried again
 	BackoffMax  time.Duration // longest delay
 	StableAfter time.Duration // a run this long takes the delay to its first step
-	Pass        time.Duration // between passes over delegated runs
-	KeepAlive   time.Duration // a question nobody asked about for so long is withdrawn
 }
 
 // Default is what holds without a file.
@@ -91,7 +87,6 @@ func Default() Config {
 		Timing: Timing{
 			Reconcile: DefaultReconcile, StopGrace: DefaultStopGrace,
 			BackoffMin: DefaultBackoffMin, BackoffMax: DefaultBackoffMax, StableAfter: DefaultStableAfter,
-			Pass: DefaultPass, KeepAlive: DefaultKeepAlive,
 		},
 	}
 }

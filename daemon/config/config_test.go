@@ -64,8 +64,6 @@ stop_grace = "30ms"
 backoff_min = "40ms"
 backoff_max = "50ms"
 stable_after = "60ms"
-pass = "70ms"
-keep_alive = "80ms"
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +80,7 @@ keep_alive = "80ms"
 		Timing: Timing{
 			Reconcile: 20 * time.Millisecond, StopGrace: 30 * time.Millisecond,
 			BackoffMin: 40 * time.Millisecond, BackoffMax: 50 * time.Millisecond,
-			StableAfter: 60 * time.Millisecond, Pass: 70 * time.Millisecond, KeepAlive: 80 * time.Millisecond,
+			StableAfter: 60 * time.Millisecond,
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -100,12 +98,12 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"other case inline", "agents = {a = {\nCommand = [\"s3cret\"]}}", `the key "agents.a.Command" is unknown: keys are lower-case`},
 		{"twice", "workspace = \"/s3cret\"\nworkspace = \"/b\"", `line 2: the value of "workspace" is wrong`},
 		{"wrong type", "[turns]\nconcurrent = \"s3cret\"", `line 2: the value of "turns.concurrent" is wrong: it cannot be of the type string`},
-		{"number for a time", "[timing]\npass = 3", `line 2: the value of "timing.pass" is wrong: it cannot be of the type integer`},
+		{"number for a time", "[timing]\nreconcile = 3", `line 2: the value of "timing.reconcile" is wrong: it cannot be of the type integer`},
 		{"array of wrong type", "[notify]\nowner = [1]", `"notify.owner"`},
 		{"broken syntax", "[turns]\nconcurrent = ", `line 2: `},
 		{"no unit", "[turns]\nowner = \"5\"", `line 2: the value of "turns.owner" is wrong: it is a time with its unit`},
 		{"negative time", "[turns]\nothers = \"-5s\"", `line 2: the value of "turns.others"`},
-		{"endless time", "[timing]\nkeep_alive = \"9000h\"", `line 2: the value of "timing.keep_alive"`},
+		{"endless time", "[timing]\nstable_after = \"9000h\"", `line 2: the value of "timing.stable_after"`},
 		{"back-off upside down", "[timing]\nbackoff_min = \"2m\"", `line 2: the value of "timing.backoff_min" is wrong: it is longer`},
 		{"depth", "[delegations]\nmax_depth = -1", `line 2: the value of "delegations.max_depth" is wrong: it is a number from 0 to 16`},
 		{"none at once", "[turns]\nconcurrent = 0", `line 2: the value of "turns.concurrent" is wrong: it is a number from 1 to 64`},
@@ -203,14 +201,14 @@ func TestCheckFolder(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add([]byte("[agents.a]\ncommand = [\"a\"]\n[timing]\npass = \"1s\""))
+	f.Add([]byte("[agents.a]\ncommand = [\"a\"]\n[timing]\nreconcile = \"1s\""))
 	f.Add([]byte("agents = {a = {command = [\"a\"]}}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := parse(data)
 		if err != nil {
 			return
 		}
-		if c.Timing.Pass < minSpan || c.Turns.Concurrent < 1 || c.Agents == nil {
+		if c.Timing.Reconcile < minSpan || c.Turns.Concurrent < 1 || c.Agents == nil {
 			t.Errorf("accepted an impossible file: %+v", c)
 		}
 		for name, a := range c.Agents {

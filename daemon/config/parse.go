@@ -34,8 +34,6 @@ type file struct {
 		BackoffMin  *string `toml:"backoff_min"`
 		BackoffMax  *string `toml:"backoff_max"`
 		StableAfter *string `toml:"stable_after"`
-		Pass        *string `toml:"pass"`
-		KeepAlive   *string `toml:"keep_alive"`
 	} `toml:"timing"`
 }
 

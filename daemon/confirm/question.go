@@ -50,10 +50,10 @@ func (q Question) ElapsedAt(now clock.Stamp) time.Duration {
 	return before + since
 }
 
-// Note folds the time that has passed into the stored form. Every change below does it; an ended
-// question stays as it is.
+// Note folds the time that has passed into the stored form. Every change below does it; a question
+// that no longer waits stays as it is.
 func (q Question) Note(now clock.Stamp) Question {
-	if q.State.Final() {
+	if !q.waits() {
 		return q
 	}
 	q.Elapsed, q.Noted = q.ElapsedAt(now), now

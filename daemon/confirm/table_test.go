@@ -51,17 +51,19 @@ func events() map[string]func(confirm.Question) (confirm.Question, string) {
 	soon := at(2 * time.Minute)
 	type Q = confirm.Question
 	return map[string]func(Q) (Q, string){
-		"attempt":            func(q Q) (Q, string) { return q.Attempt(soon), "" },
-		"accept":             func(q Q) (Q, string) { return q.Accept(soon, start.Add(2*time.Minute)) },
-		"refuse":             func(q Q) (Q, string) { return q.Refuse(soon), "" },
-		"poll":               func(q Q) (Q, string) { q, _ = q.Poll(soon); return q, "" },
-		"withdraw":           func(q Q) (Q, string) { return q.Withdraw(soon) },
-		"60 s unpolled":      func(q Q) (Q, string) { return q.Tick(soon, at(time.Minute)) },
-		"deadline":           func(q Q) (Q, string) { return q.Tick(at(timeout), at(timeout)) },
-		"accept at deadline": func(q Q) (Q, string) { return q.Accept(at(timeout), start.Add(timeout)) },
-		"yes":                judged("yes", 2*time.Minute),
-		"no":                 judged("no", 2*time.Minute),
-		"yes at deadline":    judged("yes", timeout),
+		"attempt":             func(q Q) (Q, string) { return q.Attempt(soon), "" },
+		"note":                func(q Q) (Q, string) { return q.Note(soon), "" },
+		"accept":              func(q Q) (Q, string) { return q.Accept(soon, start.Add(2*time.Minute)) },
+		"refuse":              func(q Q) (Q, string) { return q.Refuse(soon), "" },
+		"poll":                func(q Q) (Q, string) { q, _ = q.Poll(soon); return q, "" },
+		"withdraw":            func(q Q) (Q, string) { return q.Withdraw(soon) },
+		"60 s unpolled":       func(q Q) (Q, string) { return q.Tick(soon, at(time.Minute)) },
+		"deadline":            func(q Q) (Q, string) { return q.Tick(at(timeout), at(timeout)) },
+		"attempt at deadline": func(q Q) (Q, string) { return q.Attempt(at(timeout)), "" },
+		"accept at deadline":  func(q Q) (Q, string) { return q.Accept(at(timeout), start.Add(timeout)) },
+		"yes":                 judged("yes", 2*time.Minute),
+		"no":                  judged("no", 2*time.Minute),
+		"yes at deadline":     judged("yes", timeout),
 	}
 }
 

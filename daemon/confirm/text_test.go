@@ -45,12 +45,17 @@ func TestShownIsCutVisibly(t *testing.T) {
 	if got := confirm.Shown(full); got != full {
 		t.Error("a plain question of the largest size was changed")
 	}
-	for _, grown := range []string{strings.Repeat("\u200b", 1365), strings.Repeat("a\u202e ", 700), strings.Repeat("\U000e0001", 1<<18)} {
+	grown := []string{strings.Repeat("\u200b", 1365), strings.Repeat("a\u202e ", 700), strings.Repeat("\U000e0001", 1<<18)}
+	for i := range 8 { // so that the cut falls everywhere, also behind a blank
+		grown = append(grown, strings.Repeat("x", i)+strings.Repeat("\u202e ", 700))
+	}
+	for _, grown := range grown {
 		got := confirm.Shown(grown)
 		body, marked := strings.CutSuffix(got, " … [cut: too long when shown]")
 		if !marked || len(got) > 4096 || len(got) < 4000 {
 			t.Errorf("%d bytes, marked %v", len(got), marked)
 		}
+		checkShown(t, got)
 		if cut := body[strings.LastIndex(body, `\`):]; len(cut) < 6 {
 			t.Errorf("cut within an escape: %q", cut)
 		}

@@ -9,7 +9,6 @@ package delegation
 import (
 	"context"
 	"log/slog"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -23,7 +22,7 @@ const (
 	passInterval = time.Second      // between two looks at the processes
 	orphanGrace  = 3 * time.Second  // an orphan is listed this long before it is stopped (gone ≤ 10 s)
 	stopTimeout  = 10 * time.Second // for one stop: TERM, 2 s, KILL, proof
-	maxOutput    = 64 << 20         // bytes a run may write to out or err before it is stopped
+	maxOutput    = 64 << 20         // bytes a run may print to out or err before it is stopped
 )
 
 // Options is what the daemon hands in.
@@ -38,30 +37,46 @@ type Options struct {
 	Parent   string // the daemon's own SCV_PARENT, "" at the top
 	Depth    uint32 // of the daemon itself: 0 at the top
 	MaxDepth uint32
+
+	maxOutput int64        // for tests: instead of maxOutput
+	step      func(string) // for tests: called between the steps of a run's life
 }
 
 // Keeper holds the runs of this instance.
 type Keeper struct {
 	o    Options
-	work sync.WaitGroup // stops begun by a pass
+	step func(string)
+	work sync.WaitGroup // stops begun by passes
 
 	mu     sync.Mutex
 	own    map[string]*Run        // runs this process started and waits for
 	lost   map[string]clock.Stamp // runs whose owner is gone, and since when that is known
-	kills  map[string]struct{}    // orphans being stopped
-	reaped uint64
+	stops  map[string]struct{}    // what passes are stopping
+	reaped uint64                 // orphans that were stopped
+
+	starts  int // runs started in this life
+	nothing int // what starts was when a pass last found nothing at all, -1 for never
 }
 
 // New makes the keeper. Run must be called for the passes.
 func New(o Options) *Keeper {
-	return &Keeper{
-		o: o, own: map[string]*Run{}, lost: map[string]clock.Stamp{}, kills: map[string]struct{}{},
+	if o.maxOutput == 0 {
+		o.maxOutput = maxOutput
 	}
+	k := &Keeper{
+		o: o, step: o.step, own: map[string]*Run{}, lost: map[string]clock.Stamp{}, stops: map[string]struct{}{},
+		nothing: -1,
+	}
+	if k.step == nil {
+		k.step = func(string) {}
+	}
+	return k
 }
 
 // Run looks at the processes now and every second until ctx ends; then it waits for the stops it began.
 func (k *Keeper) Run(ctx context.Context) error {
 	defer k.work.Wait()
+	k.clearFolders()
 	tick := time.NewTicker(passInterval)
 	defer tick.Stop()
 	for {
@@ -73,9 +88,6 @@ func (k *Keeper) Run(ctx context.Context) error {
 		}
 	}
 }
-
-// folder is where a run's output goes.
-func (k *Keeper) folder(handle string) string { return filepath.Join(k.o.Home, "runs", handle) }
 
 func (k *Keeper) rows() (rows []store.DelegationRow, err error) {
 	err = k.o.Store.View(func(v *store.View) error {

@@ -2,9 +2,11 @@ package delegation
 
 import (
 	"context"
-	"os"
-	"path/filepath"
+	"fmt"
+	"maps"
 	"slices"
+
+	"golang.org/x/sys/unix"
 
 	"scv/daemon/process"
 	"scv/internal/clock"
@@ -14,10 +16,14 @@ import (
 // Pass looks once at all processes for all runs: it keeps the ties, finds orphans and stops the due
 // ones, stops what ran away from an ended run, and bounds what a run may write.
 func (k *Keeper) Pass(ctx context.Context) {
+	before := k.activity()
 	rows, err := k.rows()
 	if err != nil {
 		k.o.Log.Error("cannot read the runs", "err", err)
 		return
+	}
+	if len(rows) == 0 && before.quiet {
+		return // an idle daemon looks at nothing
 	}
 	view, err := k.o.Procs.Scan()
 	if err != nil {
@@ -28,11 +34,54 @@ func (k *Keeper) Pass(ctx context.Context) {
 		k.keepTies(ctx, view, &rows[i])
 		k.boundOutput(rows[i].Handle)
 	}
-	for _, handle := range k.dueOrphans(view, rows) {
-		k.work.Go(func() { k.clear(handle) })
+	for _, handle := range k.dueOrphans(view, rows, before.own) {
+		k.once(handle, func(ctx context.Context) error { return k.killRecorded(ctx, handle) })
 	}
-	k.stopRunaways(ctx, view, rows)
+	k.stopRunaways(view, rows)
 	k.o.Procs.ReapAdopted(view)
+	if len(rows) == 0 && len(k.o.Procs.Adopted(view)) == 0 {
+		k.foundNothing(before.starts)
+	}
+}
+
+// activity is what a pass must know from before it reads the records.
+type activity struct {
+	own    map[string]*Run
+	starts int  // runs started so far
+	quiet  bool // a pass since the last of them found nothing
+}
+
+func (k *Keeper) activity() activity {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return activity{maps.Clone(k.own), k.starts, k.nothing == k.starts}
+}
+
+// once stops something in the background, unless that is under way. What fails is tried again by a
+// later pass.
+func (k *Keeper) once(what string, stop func(ctx context.Context) error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, busy := k.stops[what]; busy {
+		return
+	}
+	k.stops[what] = struct{}{}
+	k.work.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		defer cancel()
+		if err := stop(ctx); err != nil {
+			k.o.Log.Error("cannot stop a run or what it left, trying again", "what", what, "err", err)
+		}
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		delete(k.stops, what)
+	})
+}
+
+func (k *Keeper) foundNothing(starts int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.nothing = starts
 }
 
 // keepTies writes down processes newly tied to a run. Those known gone are dropped along the way only,
@@ -67,25 +116,38 @@ func (k *Keeper) ties(view process.View, row store.DelegationRow) []process.ID {
 	return process.Ties(view, k.traced(row.Handle, row.Delegation))
 }
 
-// traced is what the processes of a recorded run are found by.
+// traced is what the processes of a recorded run are found by. What names none of its processes, by
+// damage or by a reboot since, is left out.
 func (k *Keeper) traced(handle string, d store.Delegation) process.Run {
-	run := process.Run{
-		Leader: process.ID(d.Leader), Group: d.Leader.PID, Instance: k.o.Instance, Handle: handle,
+	run := process.Run{Instance: k.o.Instance, Handle: handle}
+	if id := process.ID(d.Leader); k.plausible(id) {
+		run.Leader, run.Group = id, id.PID
 	}
-	for _, id := range d.Ties {
-		run.Known = append(run.Known, process.ID(id))
+	for _, tie := range d.Ties {
+		if id := process.ID(tie); k.plausible(id) {
+			run.Known = append(run.Known, id)
+		}
 	}
 	return run
 }
 
-// dueOrphans notes whose owner is gone and returns those listed long enough.
-func (k *Keeper) dueOrphans(view process.View, rows []store.DelegationRow) (due []string) {
+// plausible reports whether id can be a process of a run. The room of processes refuses the others with
+// an error, and a run with one damaged number could then never be stopped.
+func (k *Keeper) plausible(id process.ID) bool {
+	const largest = 4 << 20 // Linux: PID_MAX_LIMIT
+	return id.Boot == k.o.Self.Boot && id.PID > 1 && id.PID <= largest &&
+		id.PID != k.o.Self.PID && id.PID != unix.Getpgrp()
+}
+
+// dueOrphans notes whose owner is gone and returns those listed long enough. own is which runs were ours
+// before the records were read.
+func (k *Keeper) dueOrphans(view process.View, rows []store.DelegationRow, own map[string]*Run) (due []string) {
 	now := k.o.Clock.Now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	current := map[string]clock.Stamp{}
 	for _, row := range rows {
-		if k.ownerLives(view, row) {
+		if own[row.Handle] != nil || k.ownerLives(view, row) {
 			continue
 		}
 		since, known := k.lost[row.Handle]
@@ -94,8 +156,7 @@ func (k *Keeper) dueOrphans(view process.View, rows []store.DelegationRow) (due 
 			k.o.Log.Info("run is orphaned", "handle", row.Handle, "owner_pid", row.Delegation.Owner.PID)
 		}
 		current[row.Handle] = since
-		if _, busy := k.kills[row.Handle]; !busy && now.Since(since) >= orphanGrace {
-			k.kills[row.Handle] = struct{}{}
+		if now.Since(since) >= orphanGrace {
 			due = append(due, row.Handle)
 		}
 	}
@@ -103,38 +164,30 @@ func (k *Keeper) dueOrphans(view process.View, rows []store.DelegationRow) (due 
 	return due
 }
 
-// ownerLives is called with mu held. Our own records without a run of this process are ended ones that
-// could not be removed; they count as orphans too.
+// ownerLives is called with mu held. Our own records without a run of this process are of runs that
+// could not be closed; they count as orphans too.
 func (k *Keeper) ownerLives(view process.View, row store.DelegationRow) bool {
-	if owner := process.ID(row.Delegation.Owner); owner != k.o.Self {
+	if owner := process.ID(row.Delegation.Owner); !owner.Is(k.o.Self) {
 		return view.Live(owner)
 	}
-	_, ours := k.own[row.Handle]
-	return ours
+	return k.own[row.Handle] != nil
 }
 
 func (k *Keeper) boundOutput(handle string) {
 	k.mu.Lock()
-	run, ours := k.own[handle]
+	run := k.own[handle]
 	k.mu.Unlock()
-	if !ours {
+	if run == nil || k.printed(handle) <= k.o.maxOutput {
 		return
 	}
-	for _, name := range []string{"out", "err"} {
-		if info, err := os.Stat(filepath.Join(k.folder(handle), name)); err == nil && info.Size() > maxOutput {
-			k.work.Go(func() {
-				ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-				defer cancel()
-				_ = run.Stop(ctx, "it printed more than 64 MiB")
-			})
-			return
-		}
-	}
+	k.once(handle, func(ctx context.Context) error {
+		return run.Stop(ctx, fmt.Sprintf("because it printed more than %d MiB", k.o.maxOutput>>20))
+	})
 }
 
 // stopRunaways ends processes that fell to us when their parents died, belong to no run that we know,
 // and were born while only runs that have ended since were alive.
-func (k *Keeper) stopRunaways(ctx context.Context, view process.View, rows []store.DelegationRow) {
+func (k *Keeper) stopRunaways(view process.View, rows []store.DelegationRow) {
 	tied := map[process.ID]bool{}
 	oldest := ^uint64(0)
 	for _, row := range rows {
@@ -148,12 +201,9 @@ func (k *Keeper) stopRunaways(ctx context.Context, view process.View, rows []sto
 	for _, p := range k.o.Procs.Adopted(view) {
 		if !tied[p.ID] && p.Start < oldest {
 			k.o.Log.Warn("stopping a process that ran away from an ended run", "pid", p.PID)
-			k.work.Go(func() {
-				ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-				defer cancel()
-				if _, err := k.o.Procs.Stop(ctx, process.Run{Known: []process.ID{p.ID}}); err != nil {
-					k.o.Log.Error("cannot stop a runaway process", "pid", p.PID, "err", err)
-				}
+			k.once(p.ID.String(), func(ctx context.Context) error {
+				_, err := k.o.Procs.Stop(ctx, process.Run{Known: []process.ID{p.ID}})
+				return err
 			})
 		}
 	}

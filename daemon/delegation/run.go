@@ -14,14 +14,17 @@ type Run struct {
 	Handle string
 
 	keeper   *Keeper
-	child    *process.Child
-	recorded chan struct{} // closed when the run's leader is on record: now it may be told its task
-	exited   chan struct{} // closed when the leader has exited
-	told     chan struct{} // closed when nobody writes to the leader any more
-	done     chan struct{} // closed when nothing of the run is left
+	spawned  chan struct{}  // closed when it is settled whether there is a leader
+	child    *process.Child // the leader; nil when none was spawned. Set before spawned is closed
+	recorded chan struct{}  // closed when the run's leader is on record: now it may be told its task
+	exited   chan struct{}  // closed when the leader has exited
+	told     chan struct{}  // closed when nobody writes to the leader any more
+	done     chan struct{}  // closed when nothing of the run is left, or what is left cannot be stopped
 
 	mu      sync.Mutex
+	over    bool   // the leader has exited: what stops it now is no reason for how it ended
 	stopped string // why we stopped it, "" if it ended by itself
+	left    bool   // something of it could not be stopped
 	exit    process.Exit
 	err     error
 }
@@ -29,48 +32,58 @@ type Run struct {
 // Result is how a run ended.
 type Result struct {
 	Exit      process.Exit
-	Stopped   string // why it was stopped, "" if it ended by itself
+	Stopped   string // why it was stopped, as the end of a sentence; "" if it ended by itself
 	Output    []byte // at most the limit asked for
 	Truncated bool
 }
 
-// newRun also begins to wait for the leader, and to tell it task once it is recorded.
-func newRun(k *Keeper, handle string, child *process.Child, task string) *Run {
-	r := &Run{
-		Handle: handle, keeper: k, child: child, recorded: make(chan struct{}),
+func newRun(k *Keeper, handle string) *Run {
+	return &Run{
+		Handle: handle, keeper: k, spawned: make(chan struct{}), recorded: make(chan struct{}),
 		exited: make(chan struct{}), told: make(chan struct{}), done: make(chan struct{}),
 	}
+}
+
+// follow begins to wait for the leader, and to tell it its task once it is recorded.
+func (r *Run) follow(child *process.Child, task string) {
+	r.child = child
+	close(r.spawned)
 	go r.tell(task)
 	go r.wait()
-	return r
+}
+
+// never settles that there will be no leader.
+func (r *Run) never() {
+	close(r.spawned)
+	close(r.done)
 }
 
 // wait ends when the leader has exited and what it left behind is stopped.
 func (r *Run) wait() {
 	defer close(r.done)
 	exit, err := r.child.Wait()
+	r.mu.Lock()
+	r.over, r.exit, r.err = true, exit, err
+	why := r.stopped
+	r.mu.Unlock()
 	close(r.exited)
 	r.child.Stdin().Close() // ends tell, should a grandchild hold the other side
 	<-r.told
-	r.mu.Lock()
-	r.exit, r.err = exit, err
-	r.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	if survivors, err := r.keeper.stopTree(ctx, r.Handle, r.child.ID()); err != nil || len(survivors) > 0 {
 		r.keeper.o.Log.Error("a run's leader ended and left processes that cannot be stopped",
 			"handle", r.Handle, "survivors", survivors, "err", err)
+		r.mu.Lock()
+		r.left = true
+		r.mu.Unlock()
 		return
 	}
-	if err := r.keeper.ended(ctx, r.Handle, exit, r.why()); err != nil {
+	r.keeper.step("gone")
+	if err := r.keeper.ended(ctx, r.Handle, exit, why); err != nil {
 		r.keeper.o.Log.Error("cannot record how a run ended", "handle", r.Handle, "err", err)
 	}
-}
-
-func (r *Run) why() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.stopped
+	r.keeper.step("ended")
 }
 
 // tell writes the task to the leader's standard input and closes it. A leader that never reads ends
@@ -88,16 +101,40 @@ func (r *Run) tell(task string) {
 	}
 }
 
-// Done is closed when nothing of the run is left.
+// Done is closed when the run has ended and nothing of it is left, or what is left cannot be stopped.
 func (r *Run) Done() <-chan struct{} { return r.done }
 
-// Stop stops the run's whole tree and returns when it is gone; survivors are an error.
+// Stopped is why the run was stopped, "" if it runs or ended by itself.
+func (r *Run) Stopped() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stopped
+}
+
+// gone reports whether nothing of the run is left.
+func (r *Run) gone() bool {
+	select {
+	case <-r.done:
+	default:
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.left
+}
+
+// Stop stops the run's whole tree and returns when it is gone; survivors are an error. why ends the
+// sentence "The agent was stopped …". A run that is just being started is not started any more, or
+// stopped as soon as it is there.
 func (r *Run) Stop(ctx context.Context, why string) error {
 	r.mu.Lock()
-	if r.stopped == "" {
+	if r.stopped == "" && !r.over {
 		r.stopped = why
 	}
 	r.mu.Unlock()
+	if err := r.await(ctx, r.spawned); err != nil || r.child == nil {
+		return err
+	}
 	survivors, err := r.keeper.stopTree(ctx, r.Handle, r.child.ID())
 	if err != nil {
 		return fmt.Errorf("cannot stop run %q: %w", r.Handle, err)
@@ -105,15 +142,19 @@ func (r *Run) Stop(ctx context.Context, why string) error {
 	if len(survivors) > 0 {
 		return &SurvivorsError{Handle: r.Handle, Survivors: survivors}
 	}
+	return r.await(ctx, r.done)
+}
+
+func (r *Run) await(ctx context.Context, event <-chan struct{}) error {
 	select {
-	case <-r.done:
+	case <-event:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("cannot stop run %q: %w", r.Handle, ctx.Err())
 	}
 }
 
-// Result reads how a done run ended and at most limit bytes of what it printed.
+// Result waits for the end of the run and reads how it ended and at most limit bytes of what it printed.
 func (r *Run) Result(limit int64) (Result, error) {
 	<-r.done
 	r.mu.Lock()
@@ -126,25 +167,4 @@ func (r *Run) Result(limit int64) (Result, error) {
 		return Result{}, fmt.Errorf("cannot read output of run %q: %w", r.Handle, err)
 	}
 	return Result{Exit: r.exit, Stopped: r.stopped, Output: out, Truncated: more}, nil
-}
-
-// SurvivorsError names the processes that KILL did not end.
-type SurvivorsError struct {
-	Handle    string
-	Survivors []process.ID
-}
-
-func (e *SurvivorsError) Error() string {
-	return fmt.Sprintf("run %q: %d processes survived KILL: %s", e.Handle, len(e.Survivors), pids(e.Survivors))
-}
-
-func pids(ids []process.ID) string {
-	text := ""
-	for i, id := range ids {
-		if i > 0 {
-			text += ", "
-		}
-		text += fmt.Sprint(id.PID)
-	}
-	return text
 }

@@ -4,10 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 
 	"scv/daemon/agent"
 	"scv/daemon/process"
@@ -34,7 +33,8 @@ func (k *Keeper) Environment(session, handle string) map[string]string {
 }
 
 // Start records the run, spawns it, records its leader, and only then tells it its task. about names
-// whose run it is; Start fills in the rest. The caller waits on the run and then calls Reported.
+// whose run it is; Start fills in the rest. The caller waits on the run and then calls Reported. After
+// an error there is no run, and nothing to report.
 func (k *Keeper) Start(ctx context.Context, handle string, about store.Delegation, run agent.Run) (*Run, error) {
 	if k.o.Depth+1 > k.o.MaxDepth {
 		return nil, fmt.Errorf("cannot start %q: delegations may nest %d deep and this would be level %d",
@@ -42,40 +42,53 @@ func (k *Keeper) Start(ctx context.Context, handle string, about store.Delegatio
 	}
 	about.Depth, about.Owner, about.Cwd = k.o.Depth+1, store.ProcessID(k.o.Self), run.Dir
 	about.State, about.Started = store.RunStarting, k.o.Clock.Now()
-	if err := k.put(ctx, handle, about); err != nil {
+	r := newRun(k, handle)
+	k.adopt(r) // before it is on record, so that no pass takes it for an orphan
+	if err := r.begin(ctx, about, run); err != nil {
+		if err := k.Reported(context.WithoutCancel(ctx), handle); err != nil {
+			k.o.Log.Error("cannot remove a run's record; a later pass does", "handle", handle, "err", err)
+		}
 		return nil, err
 	}
-	child, err := k.spawn(handle, run)
-	if err != nil {
-		return nil, k.forgetAfter(ctx, handle, err)
-	}
-	r := newRun(k, handle, child, run.Stdin)
-	k.adopt(r)
-	about.State, about.Leader = store.RunLive, store.ProcessID(child.ID())
-	if err := k.put(ctx, handle, about); err != nil {
-		_ = r.Stop(context.WithoutCancel(ctx), "its record could not be written")
-		return nil, k.forgetAfter(ctx, handle, err)
-	}
-	close(r.recorded)
 	return r, nil
 }
 
-// spawn starts the agent with its output in files, so that it does not depend on our pipes.
-func (k *Keeper) spawn(handle string, run agent.Run) (*process.Child, error) {
-	folder := k.folder(handle)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return nil, fmt.Errorf("cannot make run folder %q: %w", folder, err)
+// begin takes the steps of a start in their order.
+func (r *Run) begin(ctx context.Context, about store.Delegation, run agent.Run) error {
+	k := r.keeper
+	child, err := r.spawn(ctx, about, run)
+	if err != nil {
+		r.never()
+		return err
 	}
-	out, err := create(filepath.Join(folder, "out"))
+	r.follow(child, run.Stdin)
+	k.step("spawned")
+	if err := k.alive(ctx, r.Handle, child.ID()); err != nil {
+		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		return errors.Join(err, r.Stop(stopping, "because its record could not be written"))
+	}
+	k.step("live")
+	close(r.recorded)
+	return nil
+}
+
+// spawn starts the agent once the run is on record, unless it was stopped by then.
+func (r *Run) spawn(ctx context.Context, about store.Delegation, run agent.Run) (*process.Child, error) {
+	k := r.keeper
+	if err := k.put(ctx, r.Handle, about); err != nil {
+		return nil, err
+	}
+	k.step("starting")
+	out, errs, err := k.output(r.Handle)
 	if err != nil {
 		return nil, err
 	}
 	defer out.Close()
-	errs, err := create(filepath.Join(folder, "err"))
-	if err != nil {
-		return nil, err
-	}
 	defer errs.Close()
+	if why := r.Stopped(); why != "" {
+		return nil, fmt.Errorf("cannot start %q: it was stopped %s", r.Handle, why)
+	}
 	child, err := k.o.Procs.Spawn(process.Spec{
 		Path: run.Path, Args: run.Args, Env: run.Env, Dir: run.Dir,
 		Stdout: out, Stderr: errs, StdinPipe: true,
@@ -86,38 +99,33 @@ func (k *Keeper) spawn(handle string, run agent.Run) (*process.Child, error) {
 	return child, nil
 }
 
-func create(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("cannot make output file %q: %w", path, err)
-	}
-	return f, nil
-}
-
-// Reported ends a run's life on record, after its report is stored.
+// Reported ends a run's life on record, after its report is stored. A run of which something is left
+// stays on record without an owner, so that passes stop it like any orphan.
 func (k *Keeper) Reported(ctx context.Context, handle string) error {
 	k.mu.Lock()
+	run, ours := k.own[handle]
 	delete(k.own, handle)
 	k.mu.Unlock()
-	return k.forget(ctx, handle)
-}
-
-func (k *Keeper) forgetAfter(ctx context.Context, handle string, cause error) error {
-	if err := k.Reported(context.WithoutCancel(ctx), handle); err != nil {
-		k.o.Log.Error("cannot remove a run's record; a later pass does", "handle", handle, "err", err)
+	if ours && !run.gone() {
+		return nil
 	}
-	return cause
+	_, err := k.forget(ctx, handle)
+	return err
 }
 
-func (k *Keeper) forget(ctx context.Context, handle string) error {
-	err := k.o.Store.Observe(ctx, func(tx *store.Observation) error { return tx.DeleteDelegation(handle) })
+// forget removes a run's record, if there is one, and then what it printed.
+func (k *Keeper) forget(ctx context.Context, handle string) (removed bool, err error) {
+	err = k.o.Store.Observe(ctx, func(tx *store.Observation) error {
+		_, removed = tx.Delegation(handle)
+		return tx.DeleteDelegation(handle)
+	})
 	if err != nil {
-		return fmt.Errorf("cannot remove record of %q: %w", handle, err)
+		return false, fmt.Errorf("cannot remove record of %q: %w", handle, err)
 	}
 	if err := os.RemoveAll(k.folder(handle)); err != nil {
-		return fmt.Errorf("cannot remove output of %q: %w", handle, err)
+		return removed, fmt.Errorf("cannot remove output of %q: %w", handle, err)
 	}
-	return nil
+	return removed, nil
 }
 
 func (k *Keeper) put(ctx context.Context, handle string, d store.Delegation) error {
@@ -128,22 +136,28 @@ func (k *Keeper) put(ctx context.Context, handle string, d store.Delegation) err
 	return nil
 }
 
+// alive records a run's leader. A run that has ended by then stays ended.
+func (k *Keeper) alive(ctx context.Context, handle string, leader process.ID) error {
+	err := k.o.Store.Observe(ctx, func(tx *store.Observation) error {
+		d, known := tx.Delegation(handle)
+		if !known {
+			return store.ErrMissing
+		}
+		d.Leader = store.ProcessID(leader)
+		if d.State == store.RunStarting {
+			d.State = store.RunLive
+		}
+		return tx.PutDelegation(handle, d)
+	})
+	if err != nil {
+		return fmt.Errorf("cannot record run %q: %w", handle, err)
+	}
+	return nil
+}
+
 func (k *Keeper) adopt(r *Run) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.own[r.Handle] = r
-}
-
-// readCapped reads at most limit bytes of a file and tells whether there was more.
-func readCapped(path string, limit int64) ([]byte, bool, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, false, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if int64(len(b)) > limit {
-		return b[:limit], true, err
-	}
-	return b, false, err
+	k.starts++
 }

@@ -3,7 +3,10 @@ package delegation
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"scv/daemon/process"
@@ -11,14 +14,14 @@ import (
 	"scv/wire"
 )
 
-// stopTree stops everything that is tied to a run and proves it gone; it returns what survived.
-// leader helps where the record does not know it yet; it may be zero.
+// stopTree stops everything that is tied to a run and proves it gone; it returns what survived. leader is
+// zero unless the run is ours: then it counts more than the record, and must do where that cannot be read.
 func (k *Keeper) stopTree(ctx context.Context, handle string, leader process.ID) ([]process.ID, error) {
 	d, _, err := k.Record(handle)
-	if err != nil {
+	if err != nil && leader.PID == 0 {
 		return nil, err
 	}
-	if d.Leader.PID == 0 {
+	if leader.PID != 0 {
 		d.Leader = store.ProcessID(leader)
 	}
 	return k.o.Procs.Stop(ctx, k.traced(handle, d))
@@ -31,7 +34,7 @@ func (k *Keeper) Kill(ctx context.Context, handle string) error {
 	k.mu.Unlock()
 	var err error
 	if run != nil {
-		err = run.Stop(ctx, "it was stopped on request")
+		err = run.Stop(ctx, "on request")
 	} else {
 		err = k.killRecorded(ctx, handle)
 	}
@@ -44,11 +47,11 @@ func (k *Keeper) Kill(ctx context.Context, handle string) error {
 
 // killRecorded stops a run whose owner is another process or gone.
 func (k *Keeper) killRecorded(ctx context.Context, handle string) error {
-	rows, err := k.rows()
+	d, known, err := k.Record(handle)
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(rows, func(r store.DelegationRow) bool { return r.Handle == handle }) {
+	if !known {
 		return wire.Refuse(wire.DelegationError, "no delegation has the handle %q; scv delegations --all lists them", handle)
 	}
 	survivors, err := k.stopTree(ctx, handle, process.ID{})
@@ -58,10 +61,7 @@ func (k *Keeper) killRecorded(ctx context.Context, handle string) error {
 	if len(survivors) > 0 {
 		return &SurvivorsError{Handle: handle, Survivors: survivors}
 	}
-	if k.isLost(handle) {
-		return k.clearedOrphan(ctx, handle)
-	}
-	return nil
+	return k.clearedOrphan(ctx, handle, d.State != store.RunEnded)
 }
 
 // KillOrphans stops every orphan at once and returns the handles of those that are gone.
@@ -88,38 +88,24 @@ func (k *Keeper) KillOrphans(ctx context.Context) ([]string, error) {
 	return killed, errors.Join(errs...)
 }
 
-// clear stops one due orphan. What fails is tried again by a later pass.
-func (k *Keeper) clear(handle string) {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-	defer cancel()
-	defer func() {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		delete(k.kills, handle)
-	}()
-	if err := k.killRecorded(ctx, handle); err != nil {
-		k.o.Log.Error("cannot stop an orphaned run, trying again", "handle", handle, "err", err)
-	}
-}
-
-// clearedOrphan removes the record of an orphan that is gone, once its report is stored: while a claim
-// still names it, the turn that answers the claim may need what it printed.
-func (k *Keeper) clearedOrphan(ctx context.Context, handle string) error {
+// clearedOrphan removes the record of a run that is gone, if it is an orphan and its report is stored:
+// while a claim still names it, the turn that answers the claim may need what it printed.
+func (k *Keeper) clearedOrphan(ctx context.Context, handle string, ran bool) error {
 	reported, err := k.reported(handle)
 	if err != nil || !reported {
 		return err
 	}
-	k.mu.Lock()
-	_, lost := k.lost[handle]
-	if lost {
-		delete(k.lost, handle)
-		k.reaped++
-	}
-	k.mu.Unlock()
-	if !lost {
+	if !k.isLost(handle) {
 		return nil
 	}
-	return k.forget(ctx, handle)
+	removed, err := k.forget(ctx, handle)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.lost, handle)
+	if removed && ran { // by this call: a pass and a person may stop the same orphan
+		k.reaped++
+	}
+	return err
 }
 
 func (k *Keeper) reported(handle string) (reported bool, err error) {
@@ -135,4 +121,18 @@ func (k *Keeper) isLost(handle string) bool {
 	defer k.mu.Unlock()
 	_, lost := k.lost[handle]
 	return lost
+}
+
+// SurvivorsError names the processes that KILL did not end.
+type SurvivorsError struct {
+	Handle    string
+	Survivors []process.ID
+}
+
+func (e *SurvivorsError) Error() string {
+	pids := make([]string, len(e.Survivors))
+	for i, id := range e.Survivors {
+		pids[i] = strconv.Itoa(id.PID)
+	}
+	return fmt.Sprintf("run %q: %d processes survived KILL: %s", e.Handle, len(pids), strings.Join(pids, ", "))
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"unicode/utf8"
 
 	"scv/daemon/channel"
 	"scv/internal/clock"
@@ -76,7 +77,7 @@ func (b *Inbox) takeAll(tx *store.Delivery, account string, batch []channel.Mess
 
 // take decides one message. The order of its steps is the order of the bridge's rules.
 func (b *Inbox) take(tx *store.Delivery, account string, settings store.Account, m channel.Message) error {
-	if m.ID == "" || len(m.ID) > maxMessageID {
+	if m.ID == "" || len(m.ID) > maxMessageID || !utf8.ValidString(m.ID) {
 		b.o.Log.Warn("message without a usable id dropped", "account", account)
 		return nil
 	}
@@ -89,7 +90,7 @@ func (b *Inbox) take(tx *store.Delivery, account string, settings store.Account,
 		b.o.Log.Info("message of somebody who is not the owner ignored", "account", account)
 		return nil
 	}
-	m.Text = strings.TrimSpace(m.Text)
+	m = clean(m)
 	if err := b.o.Recorded(tx, account, m); err != nil {
 		return err
 	}
@@ -99,6 +100,16 @@ func (b *Inbox) take(tx *store.Delivery, account string, settings store.Account,
 		}
 	}
 	return b.claim(tx, account, m, owner)
+}
+
+// clean makes what somebody else wrote fit to be kept: the store takes valid UTF-8 only, and one message
+// that it refuses would come again for ever.
+func clean(m channel.Message) channel.Message {
+	for _, s := range []*string{&m.Chat, &m.Sender, &m.Text, &m.Quotes, &m.ReplyHandle} {
+		*s = strings.ToValidUTF8(*s, "\uFFFD")
+	}
+	m.Text = strings.TrimSpace(m.Text)
+	return m
 }
 
 // IsOwner reports whether the account's owner wrote m in their direct chat. Without a known owner

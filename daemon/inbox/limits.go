@@ -1,6 +1,8 @@
 package inbox
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 
 	"scv/daemon/channel"
@@ -37,6 +39,12 @@ func (b *Inbox) tooMuch(tx *store.Delivery, account string, m channel.Message) s
 func refusal(m channel.Message, why string, now clock.Stamp) store.Outbound {
 	return store.Outbound{
 		Kind: string(channel.Failure), Chat: m.Chat, Conversation: Conversation(m), InReplyTo: m.ID,
-		ReplyHandle: m.ReplyHandle, Text: why, ClientID: "busy-" + m.ID, Transient: true, Queued: now,
+		ReplyHandle: m.ReplyHandle, Text: why, ClientID: clientID(m), Transient: true, Queued: now,
 	}
+}
+
+// clientID names the refusal for good. It is short, since platforms limit it to less than a message id.
+func clientID(m channel.Message) string {
+	sum := sha256.Sum256([]byte(m.ID))
+	return "b" + hex.EncodeToString(sum[:12])
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"scv/daemon/channel"
@@ -27,6 +29,9 @@ func (b *Outbox) drain(ctx context.Context, account string) {
 		if err = b.deliver(ctx, account, adapter, row); err == nil {
 			delay = firstDelay
 			continue
+		}
+		if ctx.Err() != nil {
+			return
 		}
 		b.o.Log.Warn("delivery failed, trying again", "account", account, "in", delay, "err", err)
 		if !pause(ctx, delay) {
@@ -62,41 +67,65 @@ func (b *Outbox) deliver(ctx context.Context, account string, adapter channel.Ad
 	if err != nil || !wanted {
 		return err
 	}
-	parts := Split(row.Outbound.Text, adapter.MaxText())
-	part := min(row.Outbound.NextPart, len(parts)-1)
-	out := outgoing(row.Outbound, parts, part)
+	p, err := b.pack(row, adapter.MaxText())
+	if err != nil {
+		return err
+	}
 	sending, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
-	receipt, err := send(sending, adapter, out)
+	receipt, err := send(sending, adapter, p.out)
 	switch {
 	case err == nil:
-		if err := b.accepted(ctx, account, row, out, receipt); err != nil {
+		if err := b.accepted(ctx, row, p, receipt); err != nil {
 			return err
 		}
-		b.o.Delivered(account, out, receipt)
+		b.o.Delivered(account, p.out, receipt)
 		return nil
 	case errors.Is(err, channel.ErrRefused):
-		b.o.Log.Warn("the platform refused a message", "account", account, "kind", out.Kind)
-		return b.refused(ctx, account, row)
+		b.o.Log.Warn("the platform refused a message", "account", account, "kind", p.out.Kind)
+		return b.refused(ctx, row, p)
 	}
 	return fmt.Errorf("cannot send to %q: %w", account, err)
+}
+
+// parcel is what one send hands over.
+type parcel struct {
+	out     channel.Outgoing
+	rest    string              // of the message's own text: what is not accepted yet
+	carried []store.OutboundRow // held replies whose text rides along
+}
+
+func (b *Outbox) pack(row store.OutboundRow, limit int) (p parcel, err error) {
+	o, text := row.Outbound, row.Outbound.Text
+	if carries(o) {
+		err = b.o.Store.View(func(v *store.View) error {
+			text, p.carried = carry(v.Held(row.Account, o.Conversation), text, limit)
+			return nil
+		})
+		if err != nil {
+			return p, err
+		}
+	}
+	parts := Split(text, limit)
+	part := min(o.NextPart, len(parts)-1)
+	if p.rest = o.Text; part > 0 { // only a message not begun carries others
+		p.rest = strings.Join(parts[part:], "")
+	}
+	p.out = channel.Outgoing{
+		ClientID: fmt.Sprintf("%s-%d", o.ClientID, part), Chat: o.Chat, Kind: channel.Kind(o.Kind),
+		Text: parts[part], InReplyTo: o.InReplyTo, ReplyHandle: o.ReplyHandle, Last: part == len(parts)-1,
+	}
+	return p, nil
 }
 
 // send contains a panic of the adapter: one platform's fault must not end the others' deliveries.
 func send(ctx context.Context, adapter channel.Adapter, out channel.Outgoing) (r channel.Receipt, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the adapter panicked: %v", p)
+			err = fmt.Errorf("the adapter panicked (%T)", p) // its words may hold the message
 		}
 	}()
 	return adapter.Send(ctx, out)
-}
-
-func outgoing(o store.Outbound, parts []string, part int) channel.Outgoing {
-	return channel.Outgoing{
-		ClientID: fmt.Sprintf("%s-%d", o.ClientID, part), Chat: o.Chat, Kind: channel.Kind(o.Kind),
-		Text: parts[part], InReplyTo: o.InReplyTo, ReplyHandle: o.ReplyHandle, Last: part == len(parts)-1,
-	}
 }
 
 // attempt asks whether the text is still wanted; a question's may not be.
@@ -113,22 +142,32 @@ func (b *Outbox) attempt(ctx context.Context, account string, row store.Outbound
 	return wanted, err
 }
 
-func (b *Outbox) accepted(ctx context.Context, account string, row store.OutboundRow, out channel.Outgoing, r channel.Receipt) error {
+// accepted is the one step from a part on its way to a part delivered. Its function, like any handed to
+// the store, may be run more than once before it counts.
+func (b *Outbox) accepted(ctx context.Context, row store.OutboundRow, p parcel, r channel.Receipt) error {
 	return b.o.Store.Deliver(ctx, func(tx *store.Delivery) error {
-		if !out.Last {
-			row.Outbound.NextPart++
-			return tx.UpdateOutbound(account, row.Seq, row.Outbound)
+		if !p.out.Last {
+			next := row.Outbound
+			next.NextPart++
+			return ifThere(tx.UpdateOutbound(row.Account, row.Seq, next))
 		}
-		if row.Outbound.Question != "" {
-			if err := b.o.Questions.Accepted(tx, row.Outbound.Question, r.At); err != nil {
+		if id := row.Outbound.Question; id != "" {
+			if err := b.o.Questions.Accepted(tx, id, r.At); err != nil {
 				return err
 			}
 		}
-		return tx.DeleteOutbound(account, row.Seq)
+		for _, old := range append(slices.Clone(p.carried), row) {
+			if err := tx.DeleteOutbound(old.Account, old.Seq); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
-func (b *Outbox) refused(ctx context.Context, account string, row store.OutboundRow) error {
+// refused keeps what the platform will not take for a later reply, without the parts it took, or drops
+// it. What it would have carried along stays held as it was.
+func (b *Outbox) refused(ctx context.Context, row store.OutboundRow, p parcel) error {
 	return b.o.Store.Deliver(ctx, func(tx *store.Delivery) error {
 		out := row.Outbound
 		if out.Question != "" {
@@ -137,9 +176,17 @@ func (b *Outbox) refused(ctx context.Context, account string, row store.Outbound
 			}
 		}
 		if out.Transient || out.Question != "" {
-			return tx.DeleteOutbound(account, row.Seq)
+			return tx.DeleteOutbound(row.Account, row.Seq)
 		}
-		out.Held = true
-		return tx.UpdateOutbound(account, row.Seq, out)
+		out.Held, out.Text, out.NextPart = true, p.rest, 0
+		return ifThere(tx.UpdateOutbound(row.Account, row.Seq, out))
 	})
+}
+
+// ifThere forgives that a message is gone: its account was logged out while it was on its way.
+func ifThere(err error) error {
+	if errors.Is(err, store.ErrMissing) {
+		return nil
+	}
+	return err
 }

@@ -19,7 +19,7 @@ func Harden() error {
 }
 
 // BecomeSubreaper has the kernel give us what our descendants leave behind, so that it cannot escape to
-// pid 1. The flag survives an exec.
+// pid 1. The flag survives an exec. Where no kernel does this the error is errors.ErrUnsupported.
 func BecomeSubreaper() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("cannot adopt orphans: %w", err)

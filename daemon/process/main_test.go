@@ -115,3 +115,10 @@ func scan(t *testing.T) View {
 }
 
 const forever = 60_000 // milliseconds; every fake program ends by itself well after a test
+
+func touch(t *testing.T, file string) {
+	t.Helper()
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

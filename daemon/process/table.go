@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// Table holds what was spawned here and looks at the process table. There is one in each SCV process,
-// made before the first child: its lock only excludes spawns that go through it.
+// Table holds what was spawned here and looks at the process table. There is exactly one in a process,
+// tests included: what a second one or os/exec has spawned looks adopted to the first, and it would reap it.
 type Table struct {
 	mu      sync.Mutex // spawning and reaping exclude each other
 	spawned map[int]*Child

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -48,8 +48,27 @@ type world struct {
 	hosts   map[string]channel.Host // of the latest attempt
 	got     []string                // messages received
 	changes int
+	log     journal
 	gate    chan struct{} // the next read waits for it
 	end     func() error  // ends the loop and says how Run ended; may be called twice
+}
+
+// journal is a log that can be read while it is written.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
 }
 
 // begin runs a loop until the test ends; the bubble's end proves that nothing is left.
@@ -60,7 +79,7 @@ func begin(t *testing.T, w *world) *world {
 	w.makes, w.hosts = map[string][]time.Time{}, map[string]channel.Host{}
 	w.loop = New(Options{
 		Desired: w.read, Make: w.make, Receive: w.receive, Changed: w.changed,
-		Clock: clock.NewVirtual(), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Clock: clock.NewVirtual(), Log: slog.New(slog.NewTextHandler(&w.log, nil)),
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -213,7 +232,9 @@ func (w *world) enter(id string, n int) {
 	}
 }
 
+// count says how often an account was made and how many live, once nothing is on its way.
 func (w *world) count(id string) (made, live int) {
+	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.made[id], w.live[id]

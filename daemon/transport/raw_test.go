@@ -38,7 +38,9 @@ func (r *raw) say(format string, args ...any) {
 	fmt.Fprintf(r.conn, format, args...)
 }
 
+// hello waits for the server's first word: over a pipe nobody may talk while the other does.
 func (r *raw) hello(name string) {
+	r.expect("INFO")
 	r.say("CONNECT {\"user\":%q,\"headers\":true,\"no_responders\":true,\"protocol\":1}\r\n", name)
 }
 

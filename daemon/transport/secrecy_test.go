@@ -8,15 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
-	"scv/daemon/caller"
 	"scv/daemon/transport"
 	"scv/wire"
 	"scv/wire/bus"
 )
-
-var insider = transport.Peer{PID: 4712, Verdict: caller.Verdict{Inside: true}}
 
 // TestNobodyElseAnswersOrListens has one client ask while another subscribes to all it can think of.
 func TestNobodyElseAnswersOrListens(t *testing.T) {
@@ -47,8 +42,10 @@ func TestNobodyElseAnswersOrListens(t *testing.T) {
 		}
 	}
 	thief.say("PING\r\n")
-	if line := thief.expect(""); line != "PONG" {
-		t.Errorf("the eavesdropper was sent %q", line)
+	for line := ""; line != "PONG"; {
+		if line = thief.expect(""); line != "PONG" && line != "PING" {
+			t.Fatalf("the eavesdropper was sent %q", line)
+		}
 	}
 }
 
@@ -69,12 +66,11 @@ func TestOnlyListedSubjectsCanBePublished(t *testing.T) {
 // seems to have written.
 func TestAReplyGoesOnlyToTheAsker(t *testing.T) {
 	h := open(t, transport.Options{}, control(status))
-	for _, reply := range []string{
-		"daemon.event.confirm.0123456789ab", "_INBOX_" + name(2) + ".x", "_INBOX_" + name(1), "daemon.control",
+	for i, reply := range []string{
+		"daemon.event.confirm.0123456789ab", "_INBOX_" + name(99) + ".x", "_INBOX_" + name(2), "daemon.control",
 	} {
 		r := dialRaw(t, as{h.Server, outsider})
-		r.hello(name(1))
-		r.expect("INFO")
+		r.hello(name(i))
 		r.say("PUB daemon.control %s 19\r\n{\"action\":\"status\"}\r\n", reply)
 		if said := r.expectCut(); !strings.Contains(said, "another inbox") {
 			t.Errorf("reply to %s: cut with %q", reply, said)
@@ -83,11 +79,11 @@ func TestAReplyGoesOnlyToTheAsker(t *testing.T) {
 }
 
 // TestNobodyClaimsToBeAnother sends headers that nats-server and nats.go read differently. Without the
-// gate the third and fourth pass: the server does not see them, and the client library sees only them.
+// gate some of them pass: the server does not see the header, and the client library sees only it.
 func TestNobodyClaimsToBeAnother(t *testing.T) {
 	h := open(t, transport.Options{}, control(status))
 	const forged = `{"acc":"CLIENTS","user":"peer-1-1"}`
-	for _, block := range []string{
+	for i, block := range []string{
 		"Nats-Request-Info: " + forged + "\r\n\r\n",
 		"X-Nats-Request-Info: 1\r\nNats-Request-Info: " + forged + "\r\n\r\n",
 		"X: 1\nNats-Request-Info: " + forged + "\r\n\r\n",
@@ -100,20 +96,20 @@ func TestNobodyClaimsToBeAnother(t *testing.T) {
 		"Scv-Request-Id: 1\r\n\r\nNats-Request-Info: " + forged + "\r\n\r\n",
 		"\nNats-Request-Info: " + forged + "\r\n\r\n",
 	} {
-		if user := claim(t, h, "NATS/1.0\r\n"+block); user != "" && !strings.HasPrefix(user, "peer-4712-") {
+		if user := claim(t, h, name(i), "NATS/1.0\r\n"+block); user != "" && !strings.HasPrefix(user, "peer-4712-") {
 			t.Errorf("the header block %q made its sender %q", block, user)
 		}
 	}
 }
 
 // claim asks for a status with a header block, and gives the user the daemon saw; "" when it was cut.
-func claim(t *testing.T, h house, block string) string {
+func claim(t *testing.T, h house, name, block string) string {
 	t.Helper()
 	const body = `{"action":"status"}`
 	r := dialRaw(t, as{h.Server, insider})
-	r.hello(name(9))
-	r.say("SUB _INBOX_%s.a  1\r\n", name(9))
-	r.say("HPUB daemon.control _INBOX_%s.a %d %d\r\n%s%s\r\n", name(9), len(block), len(block)+len(body), block, body)
+	r.hello(name)
+	r.say("SUB _INBOX_%s.a  1\r\n", name)
+	r.say("HPUB daemon.control _INBOX_%s.a %d %d\r\n%s%s\r\n", name, len(block), len(block)+len(body), block, body)
 	if _, err := r.until("MSG "); err != nil {
 		return ""
 	}
@@ -204,33 +200,34 @@ func receive[T any](t *testing.T, from <-chan T) T {
 
 func TestASecondConnectIsCut(t *testing.T) {
 	h := open(t, transport.Options{}, control(status))
-	for _, second := range []string{
+	for i, second := range []string{
 		`{}`, `{"user":"daemon","pass":""}`, fmt.Sprintf(`{"user":%q}`, name(2)), `{"user":"peer-1-1"}`,
 	} {
 		r := dialRaw(t, as{h.Server, outsider})
-		r.hello(name(1))
-		r.expect("INFO")
+		r.hello(name(i))
 		r.say("CONNECT %s\r\n", second)
-		if said := r.expectCut(); !strings.Contains(said, "unknown protocol operation") && !strings.Contains(said, "in use") {
+		if said := r.expectCut(); !strings.Contains(said, "unknown protocol operation") {
 			t.Errorf("a second CONNECT %s was cut with %q", second, said)
 		}
 	}
 }
 
-// TestTheServerRefusesWithoutPassword shows that the server behind the gate refuses too.
+// TestTheServerRefusesWithoutPassword goes past the gate: the server itself must refuse too.
 func TestTheServerRefusesWithoutPassword(t *testing.T) {
 	h := open(t, transport.Options{}, control(status))
-	for _, user := range []string{"daemon", name(1), "peer-4711-1"} {
-		_, err := nats.Connect("", nats.InProcessServer(inner{h.Server}), nats.UserInfo(user, "guess"))
-		if err == nil {
+	for _, user := range []string{"daemon", name(1), "peer-4711-1", ""} {
+		r := dialRaw(t, direct{h.Server})
+		r.expect("INFO")
+		r.say("CONNECT {\"user\":%q,\"pass\":\"guess\"}\r\nPING\r\n", user)
+		if said := r.expectCut(); strings.Contains(said, "PONG") {
 			t.Errorf("%q got in with a guessed password", user)
 		}
 	}
 }
 
-type inner struct{ *transport.Server }
+type direct struct{ *transport.Server }
 
-func (i inner) InProcessConn() (net.Conn, error) { return i.DaemonConn() }
+func (d direct) Dial(context.Context) (net.Conn, error) { return d.DaemonConn() }
 
 func TestPeersAreForgotten(t *testing.T) {
 	h := open(t, transport.Options{}, control(status))

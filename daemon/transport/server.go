@@ -22,10 +22,7 @@ const (
 	readyTimeout = 5 * time.Second
 	drainTimeout = time.Second // for last replies on their way to slow clients
 
-	// maxPending is what may wait for one client that does not read. One reply of wire.MaxReply must
-	// fit in half of it: past that the server gives such a client no more.
-	maxPending = 20 << 20
-	maxSubs    = 128 // of one connection; the daemon's own has one for each subject
+	maxSubs = 128 // of one connection; the daemon's own has one for each subject
 )
 
 // Peer is who is at the other end of one connection, decided when it was accepted.
@@ -92,7 +89,6 @@ func (s *Server) startNATS() error {
 		AuthTimeout:                2 * connectTimeout.Seconds(), // the gate's own is shorter
 		MaxControlLine:             2 * maxLine,                  // our CONNECT is longer than the client's
 		MaxPayload:                 wire.MaxReply,
-		MaxPending:                 maxPending,
 		MaxSubs:                    maxSubs,
 	})
 	if err != nil {

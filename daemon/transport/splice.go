@@ -7,10 +7,7 @@ import (
 	"time"
 )
 
-const (
-	connectTimeout = 5 * time.Second  // from accept to CONNECT
-	writeTimeout   = 10 * time.Second // for a client to take what it asked for
-)
+const connectTimeout = 5 * time.Second // from accept to CONNECT
 
 // serve takes a connection over, and says whether it could. identify is asked in the connection's own
 // goroutine, so that a slow look at one process keeps nobody waiting.
@@ -48,14 +45,11 @@ func (s *Server) splice(c *connection, identify func() Peer) error {
 	pumped := make(chan struct{})
 	go func() {
 		defer close(pumped)
-		defer outer.Close()
 		pump(outer, inner)
 	}()
-	defer func() {
-		inner.Close()
-		<-pumped
-	}()
-	defer outer.Close() // before waiting for the pump, which may be writing to it
+	defer func() { <-pumped }()
+	defer inner.Close()
+	defer outer.Close() // first: the pump may be writing to it
 	return s.admitThrough(c, peer, inner)
 }
 
@@ -77,24 +71,6 @@ func (s *Server) admitThrough(c *connection, peer Peer, inner net.Conn) error {
 	}
 	sayError(c.outer, err)
 	return err
-}
-
-// pump carries what the server says. A client that takes nothing for too long is cut.
-func pump(outer, inner net.Conn) {
-	buffer := make([]byte, 32<<10)
-	for {
-		n, err := inner.Read(buffer)
-		if n > 0 {
-			outer.SetWriteDeadline(time.Now().Add(writeTimeout))
-			if _, err := outer.Write(buffer[:n]); err != nil {
-				inner.Close()
-				return
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
 }
 
 // sayError tells the client why it is cut, where it is to blame.

@@ -99,32 +99,34 @@ func (e *Engine) look(ctx context.Context) {
 		return
 	}
 	concurrent := e.o.Limits().Concurrent
+	passed := map[conversation]bool{} // a place that becomes free meanwhile is not for the second of them
 	for _, row := range claims {
-		if ctx.Err() == nil && e.begin(row, concurrent) {
+		key := conversation{row.Account, row.Claim.Conversation}
+		if ctx.Err() == nil && !passed[key] && e.begin(key, concurrent) {
 			e.turns.Go(func() {
 				e.answer(ctx, row)
-				e.end(row)
+				e.end(key)
 			})
 		}
+		passed[key] = true
 	}
 }
 
-func (e *Engine) begin(row store.ClaimRow, concurrent int) bool {
+func (e *Engine) begin(key conversation, concurrent int) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	key := conversation{row.Account, row.Claim.Conversation}
-	if e.busy[key] || e.count[row.Account] >= concurrent {
+	if e.busy[key] || e.count[key.account] >= concurrent {
 		return false
 	}
 	e.busy[key] = true
-	e.count[row.Account]++
+	e.count[key.account]++
 	return true
 }
 
-func (e *Engine) end(row store.ClaimRow) {
+func (e *Engine) end(key conversation) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	delete(e.busy, conversation{row.Account, row.Claim.Conversation})
-	e.count[row.Account]--
+	delete(e.busy, key)
+	e.count[key.account]--
 	e.Wake()
 }

@@ -200,20 +200,35 @@ func (t *tale) look() error {
 		return err
 	}
 	t.say("")
-	t.say("Everything above is in one file. `scv store dump` shows it, message texts only as length and hash:")
+	t.say("Everything is in one file. What became of a question, with the receipt of its answer:")
 	t.say("")
-	const most = 12 // lines
-	t.typed(fmt.Sprintf("scv store dump --json | head -n %d", most))
+	if err := t.dump("old backups"); err != nil {
+		return err
+	}
+	t.say("")
+	t.say("What the owner wrote is shown as length and hash only:")
+	t.say("")
+	return t.dump(`"kind":"owner"`)
+}
+
+// dump shows the rows of the store that hold a word, which must be there.
+func (t *tale) dump(word string) error {
+	t.typed(fmt.Sprintf("scv store dump --json | grep '%s'", word))
 	out, err := t.quiet("store", "dump", "--json")
 	if err != nil {
 		return fmt.Errorf("cannot dump the store: %w", err)
 	}
-	lines := strings.SplitAfterN(out, "\n", most+1)
-	t.printed(strings.Join(lines[:min(most, len(lines))], ""))
-	if !strings.Contains(out, "Delete the old backups?") {
-		return fmt.Errorf("the dump does not show the question")
+	found := false
+	for row := range strings.Lines(out) {
+		if strings.Contains(row, word) {
+			t.printed(row)
+			found = true
+		}
 	}
-	if strings.Contains(out, "think slowly") {
+	switch {
+	case !found:
+		return fmt.Errorf("the dump has no row with %q", word)
+	case strings.Contains(out, "think slowly"):
 		return fmt.Errorf("the dump shows the text of a message")
 	}
 	return nil

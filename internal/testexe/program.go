@@ -34,6 +34,9 @@ func (p *program) do(s Step) error {
 		}
 	case s.PrintEnv != "":
 		printEnv(s.PrintEnv)
+	case s.SetEnv != "":
+		name, value, _ := strings.Cut(s.SetEnv, "=")
+		return os.Setenv(name, value)
 	case s.WriteBytes > 0:
 		return writeBytes(s.WriteBytes)
 	case s.ReadAll:

@@ -42,6 +42,7 @@ type Step struct {
 	PrintErr    string `json:",omitzero"` // a line to stderr
 	PrintArgs   bool   `json:",omitzero"` // the arguments after the script, one a line, to stdout
 	PrintEnv    string `json:",omitzero"` // NAME=value or NAME (unset) to stdout
+	SetEnv      string `json:",omitzero"` // NAME=value, for what is spawned or executed after
 	WriteBytes  int    `json:",omitzero"` // so many bytes to stdout, in lines of 64
 	ReadAll     bool   `json:",omitzero"` // reads stdin to its end
 	ReadLine    bool   `json:",omitzero"` // reads one line of stdin, byte by byte

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"scv/internal/clock"
 	"scv/store"
 )
 
@@ -20,30 +19,30 @@ const (
 	newHeader     = "(And the answer to your latest message:)\n"
 )
 
-// Queue makes out durable. Replies of the same conversation that the platform refused ride along,
-// oldest first, as many as fit; the rest wait for the next.
-func Queue(tx *store.Delivery, account string, out store.Outbound, now clock.Stamp) error {
-	out.Queued = now
-	if out.Conversation == "" {
-		_, err := tx.AddOutbound(account, out)
-		return err
-	}
-	var carried strings.Builder
-	for _, row := range tx.Held(account, out.Conversation) {
-		old := Cut(row.Outbound.Text, maxHeld)
-		if carried.Len()+len(old)+len(out.Text)+256 > maxCarried {
+// carries reports whether refused replies of its conversation may ride along with a message that has
+// not been begun.
+func carries(o store.Outbound) bool {
+	return o.Conversation != "" && !o.Transient && o.Question == "" && o.NextPart == 0
+}
+
+// carry puts held replies in front of a text, oldest first, as many as fit into one message of at most
+// limit bytes. It returns those it took along; the rest wait for the next.
+func carry(held []store.OutboundRow, text string, limit int) (string, []store.OutboundRow) {
+	room := min(limit, maxCarried) - len(newHeader) - len(text)
+	var old strings.Builder
+	taken := 0
+	for _, row := range held {
+		piece := carriedHeader + Cut(row.Outbound.Text, maxHeld) + "\n\n"
+		if old.Len()+len(piece) > room {
 			break
 		}
-		carried.WriteString(carriedHeader + old + "\n\n")
-		if err := tx.DeleteOutbound(account, row.Seq); err != nil {
-			return err
-		}
+		old.WriteString(piece)
+		taken++
 	}
-	if carried.Len() > 0 {
-		out.Text = carried.String() + newHeader + out.Text
+	if taken == 0 {
+		return text, nil
 	}
-	_, err := tx.AddOutbound(account, out)
-	return err
+	return old.String() + newHeader + text, held[:taken]
 }
 
 // Cut shortens text to at most limit bytes on a character boundary, with a visible mark.
@@ -70,7 +69,7 @@ func boundary(text string, n int) int {
 	for n > 0 && !utf8.RuneStart(text[n]) {
 		n--
 	}
-	if n == 0 {
+	if n <= 0 {
 		_, n = utf8.DecodeRuneInString(text)
 	}
 	return n

@@ -1,0 +1,117 @@
+package delegation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"scv/daemon/process"
+	"scv/internal/testexe"
+)
+
+// table is the one of this process: a second one would reap the first one's children.
+var table = process.NewTable()
+
+// TestMain makes the test a subreaper, as the daemon is one, and fails when a test leaves a process or a
+// goroutine behind.
+func TestMain(m *testing.M) {
+	testexe.Run()
+	if err := process.BecomeSubreaper(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	if step, isOwner := os.LookupEnv(ownerMode); isOwner {
+		if err := beOwner(step, os.Args[1], os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	code := m.Run()
+	if err := errors.Join(leftovers(), goleak.Find()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func leftovers() error {
+	self, err := process.Self()
+	if err != nil {
+		return err
+	}
+	view, err := table.Scan()
+	if err != nil {
+		return err
+	}
+	for _, p := range view.Descendants(self) {
+		err = errors.Join(err, fmt.Errorf("left behind: %+v", p))
+	}
+	return err
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+const limit = 20 * time.Second // of every wait; it is never used up when all is well
+
+// until waits for a condition.
+func until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(limit); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited %v in vain: %s", limit, what)
+		}
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// pidIn waits for the pid that a fake program writes, and identifies it.
+func pidIn(t testing.TB, file string) process.ID {
+	t.Helper()
+	until(t, "a pid in "+filepath.Base(file), func() bool { return exists(file) })
+	text, err := os.ReadFile(file)
+	must(t, err)
+	pid, err := strconv.Atoi(string(text))
+	must(t, err)
+	id, err := process.Lookup(pid)
+	must(t, err)
+	return id
+}
+
+// done waits for the end of a run.
+func done(t testing.TB, r *Run) {
+	t.Helper()
+	select {
+	case <-r.Done():
+	case <-time.After(limit):
+		t.Fatal("the run does not end")
+	}
+}
+
+func within(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+const forever = 60_000 // milliseconds; every fake program ends by itself well after a test
+
+// anyAlive reports whether one of the processes runs.
+func anyAlive(ids ...process.ID) bool { return slices.ContainsFunc(ids, process.ID.Alive) }

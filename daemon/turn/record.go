@@ -1,0 +1,80 @@
+package turn
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+
+	"scv/daemon/outbox"
+	"scv/store"
+)
+
+// mark writes down that the turn begins, before anything of it exists: from here on it is never run
+// again. It returns the number of the turn in its conversation.
+func (e *Engine) mark(ctx context.Context, row store.ClaimRow, handle, agentName string) (turn uint32, err error) {
+	err = e.o.Store.Deliver(ctx, func(tx *store.Delivery) error {
+		c, _ := tx.Conversation(row.Account, row.Claim.Conversation)
+		if c.Agent != agentName {
+			c.Agent, c.Session = agentName, ""
+		}
+		c.Turns++
+		c.LastUse = e.o.Clock.Now()
+		turn = c.Turns
+		if err := tx.PutConversation(row.Account, row.Claim.Conversation, c); err != nil {
+			return err
+		}
+		claim := row.Claim
+		claim.Handle = handle
+		return tx.UpdateClaim(row.Account, row.Seq, claim)
+	})
+	return turn, err
+}
+
+// finish replaces the claim by its reply in one commit, however long the store refuses.
+func (e *Engine) finish(ctx context.Context, row store.ClaimRow, r reply) bool {
+	for ctx.Err() == nil {
+		err := e.o.Store.Deliver(ctx, func(tx *store.Delivery) error { return e.settle(tx, row, r) })
+		if err == nil {
+			e.o.Replied()
+			return true
+		}
+		e.o.Log.Error("cannot store a reply, trying again", "account", row.Account, "err", err)
+		pause(ctx, pauseAfterFault)
+	}
+	return false
+}
+
+// settle is the one step from claim to reply. A claim that is gone went with its account.
+func (e *Engine) settle(tx *store.Delivery, row store.ClaimRow, r reply) error {
+	if _, there := find(&tx.View, row); !there {
+		return nil
+	}
+	if err := tx.DeleteClaim(row.Account, row.Seq); err != nil {
+		return err
+	}
+	if r.session != "" {
+		c, _ := tx.Conversation(row.Account, row.Claim.Conversation)
+		c.Session = r.session
+		if err := tx.PutConversation(row.Account, row.Claim.Conversation, c); err != nil {
+			return err
+		}
+	}
+	_, err := tx.AddOutbound(row.Account, store.Outbound{
+		Kind: string(r.kind), Chat: row.Claim.Chat, Conversation: row.Claim.Conversation,
+		InReplyTo: row.Claim.MessageID, ReplyHandle: row.Claim.ReplyHandle,
+		Text: outbox.Cut(r.text, MaxAnswer+1024), ClientID: clientID(row), Queued: e.o.Clock.Now(),
+	})
+	return err
+}
+
+// clientID names the reply for good, so that a repeat over a crash is known as one.
+func clientID(row store.ClaimRow) string {
+	sum := sha256.Sum256([]byte(row.Account + "\x00" + row.Claim.MessageID))
+	return "r" + hex.EncodeToString(sum[:12])
+}
+
+// Session is the id of SCV's own session for a conversation, free of the characters that tags use.
+func Session(account, conversation string) string {
+	sum := sha256.Sum256([]byte(account + "\x00" + conversation))
+	return "chat-" + hex.EncodeToString(sum[:4])
+}

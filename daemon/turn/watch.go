@@ -1,0 +1,91 @@
+package turn
+
+import (
+	"context"
+	"time"
+	"unicode/utf8"
+
+	"scv/daemon/agent"
+	"scv/daemon/channel"
+	"scv/daemon/delegation"
+	"scv/store"
+)
+
+// watch waits for the run, bounded by the turn's limit.
+func (e *Engine) watch(ctx context.Context, row store.ClaimRow, a agent.Agent, run *delegation.Run) (reply, string, bool) {
+	limit := e.o.Limits().Others
+	if row.Claim.Owner {
+		limit = e.o.Limits().Owner
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-run.Done():
+	case <-timer.C:
+		if err := e.stop(run, "because it took longer than "+limit.String()); err != nil {
+			return failure("The agent " + a.Name() + " took longer than " + limit.String() +
+				" and could not be stopped. scv delegations --all shows what is left of it."), run.Handle, true
+		}
+	case <-ctx.Done():
+		e.cut(run)
+		return reply{}, "", false
+	}
+	result, err := run.Result(MaxAnswer)
+	if err != nil {
+		e.o.Log.Error("cannot read a run's result", "handle", run.Handle, "err", err)
+		return failure("The agent's answer could not be read. The log of scv says why."), run.Handle, true
+	}
+	return e.verdict(a, result), run.Handle, true
+}
+
+// stop stops a run and waits until it is gone, whatever became of the caller's context.
+func (e *Engine) stop(run *delegation.Run, why string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
+	defer cancel()
+	err := run.Stop(ctx, why)
+	if err != nil {
+		e.o.Log.Error("cannot stop a run", "handle", run.Handle, "err", err)
+	}
+	return err
+}
+
+// cut ends a run because the daemon stops. Its claim stays, and the next start explains it. A run that
+// had ended by itself stays on record too, so that the next start has its answer.
+func (e *Engine) cut(run *delegation.Run) {
+	if e.stop(run, "because SCV was stopping") != nil || run.Stopped() == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
+	defer cancel()
+	e.close(ctx, run.Handle)
+}
+
+// verdict turns how a run ended into words.
+func (e *Engine) verdict(a agent.Agent, result delegation.Result) reply {
+	if result.Stopped != "" {
+		return failure("The agent " + a.Name() + " was stopped " + result.Stopped + ".")
+	}
+	answer, err := a.Answer(wholeCharacters(result), result.Exit.Code)
+	if err != nil {
+		return failure(err.Error())
+	}
+	text := answer.Text
+	if result.Truncated {
+		text += "\n[cut here: the answer was longer than 64 KiB]"
+	}
+	return reply{kind: channel.Reply, text: text, session: answer.Session}
+}
+
+// wholeCharacters is the output without the part of a character that a cut left at its end.
+func wholeCharacters(result delegation.Result) []byte {
+	out := result.Output
+	for n := 1; result.Truncated && n < utf8.UTFMax && n <= len(out); n++ {
+		if tail := out[len(out)-n:]; utf8.RuneStart(tail[0]) {
+			if !utf8.FullRune(tail) {
+				out = out[:len(out)-n]
+			}
+			break
+		}
+	}
+	return out
+}

@@ -1,0 +1,175 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// bigWrite stores records until the file must grow, or the error that met it.
+func bigWrite(s *Store) error {
+	for n := range 20 {
+		err := s.Deliver(context.Background(), func(d *Delivery) error {
+			_, err := d.AddOutbound("local:default", Outbound{Kind: "notice", Text: strings.Repeat("x", 1<<20), ClientID: fmt.Sprint(n)})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return errors.New("the disk never filled")
+}
+
+// checkLostAndFound is what must hold once the disk refuses: writes say so, reads go on, nothing
+// acknowledged is lost, and when the disk takes writes again so does the store.
+func checkLostAndFound(t *testing.T, s *Store, mend func()) {
+	t.Helper()
+	before := view(t, s, (*View).Delegations)
+	if len(before) == 0 {
+		t.Fatal("nothing to lose")
+	}
+	for range 3 {
+		if err := bigWrite(s); !errors.Is(err, ErrUnavailable) {
+			t.Fatalf("got %v", err)
+		}
+		if rows := view(t, s, (*View).Accounts); len(rows) != 1 || rows[0].Account != testAccount() {
+			t.Fatalf("reads do not go on: %+v", rows)
+		}
+	}
+	mend()
+	must(t, writePair(s, "after"))
+	must(t, s.Check(ctx))
+	if after := view(t, s, (*View).Delegations); len(after) != len(before) {
+		t.Errorf("%d delegations of %d", len(after), len(before))
+	}
+	if !view(t, s, func(v *View) bool { return v.SeenMessage("local:default", "after") }) {
+		t.Error("the write after it is not there")
+	}
+}
+
+func TestFileSizeLimit(t *testing.T) {
+	s := newStore(t)
+	fillStore(t, s)
+	var old unix.Rlimit
+	must(t, unix.Getrlimit(unix.RLIMIT_FSIZE, &old))
+	limit := old
+	limit.Cur = 3 << 20
+	must(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &limit))
+	mend := func() { must(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &old)) }
+	defer mend()
+	checkLostAndFound(t, s, mend)
+}
+
+func TestDiskFull(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("mounting a small disk needs root")
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=3m"); err != nil {
+		t.Skipf("cannot mount a small disk: %v", err)
+	}
+	t.Cleanup(func() { must(t, unix.Unmount(dir, 0)) })
+	ballast := filepath.Join(dir, "ballast")
+	must(t, os.WriteFile(ballast, make([]byte, 1<<20), 0o600))
+	s := openTest(t, optionsAt(filepath.Join(dir, "scv.db")))
+	fillStore(t, s)
+	checkLostAndFound(t, s, func() {
+		must(t, unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, "size=64m"))
+	})
+}
+
+func TestReadOnlyDisk(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("mounting a small disk needs root")
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=3m"); err != nil {
+		t.Skipf("cannot mount a small disk: %v", err)
+	}
+	t.Cleanup(func() { must(t, unix.Unmount(dir, 0)) })
+	path := filepath.Join(dir, "scv.db")
+	s := openTest(t, optionsAt(path))
+	fillStore(t, s)
+	must(t, s.Close())
+	must(t, unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	if _, err := Open(ctx, optionsAt(path)); !errors.Is(err, unix.EROFS) || !strings.Contains(err.Error(), path) {
+		t.Errorf("open: %v", err)
+	}
+	rows := 0
+	must(t, DumpFile(ctx, path, DumpOptions{}, func(Row) error { rows++; return nil }))
+	if rows < 10 {
+		t.Errorf("%d rows", rows)
+	}
+}
+
+// A failed sync leaves the file handle in doubt: it must not be used for another write.
+func TestSuspectHandleIsReplaced(t *testing.T) {
+	s := newStore(t)
+	fillStore(t, s)
+	must(t, s.write(ctx, func(*txn) error { return s.handle.file.Close() })) // as if the device went away
+	first := s.handle
+	if err := writePair(s, "lost"); !errors.Is(err, ErrUnavailable) {
+		t.Fatalf("got %v", err)
+	}
+	if rows := view(t, s, (*View).Accounts); len(rows) != 1 {
+		t.Errorf("reads do not go on: %v", rows)
+	}
+	must(t, writePair(s, "kept"))
+	if s.handle == first {
+		t.Error("the handle is still the old one")
+	}
+	for id, want := range map[string]bool{"lost": false, "kept": true} {
+		if got := view(t, s, func(v *View) bool { return v.SeenMessage("local:default", id) }); got != want {
+			t.Errorf("%s: %v", id, got)
+		}
+	}
+}
+
+// The file cannot be opened again at once: reads and writes say so until it can.
+func TestReopenFailsForAWhile(t *testing.T) {
+	s := newStore(t)
+	fillStore(t, s)
+	must(t, s.write(ctx, func(*txn) error { return s.handle.file.Close() }))
+	if err := writePair(s, "lost"); !errors.Is(err, ErrUnavailable) {
+		t.Fatalf("got %v", err)
+	}
+	away := s.path + ".away"
+	must(t, os.Rename(s.path, away))
+	for range 3 {
+		if err := writePair(s, "lost"); !errors.Is(err, ErrUnavailable) {
+			t.Fatalf("got %v", err)
+		}
+		if err := s.View(func(*View) error { return nil }); !errors.Is(err, ErrUnavailable) {
+			t.Fatalf("got %v", err)
+		}
+	}
+	must(t, os.Rename(away, s.path))
+	must(t, writePair(s, "kept"))
+	if n := len(view(t, s, (*View).Accounts)); n != 1 {
+		t.Errorf("%d accounts", n)
+	}
+}
+
+// A commit that panics leaves bbolt holding its locks; the store must not hang on them.
+func TestPanicInsideCommit(t *testing.T) {
+	s := newStore(t)
+	fillStore(t, s)
+	err := s.write(ctx, func(x *txn) error {
+		x.tx.OnCommit(func() { panic("inside commit") })
+		return putJournal("before")(x)
+	})
+	if !errors.Is(err, ErrUnavailable) {
+		t.Fatalf("got %v", err)
+	}
+	if err := s.View(func(*View) error { return nil }); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("a stuck handle was read: %v", err)
+	}
+	must(t, writePair(s, "after"))
+	must(t, s.Check(ctx))
+}

@@ -123,7 +123,7 @@ func TestDumpOfALiveStoreHoldsNobodyUp(t *testing.T) {
 	must(t, s.Dump(ctx, DumpOptions{}, func(row Row) error {
 		if row.Bucket == "journal" {
 			rows++
-			if rows%100 == 0 { // would deadlock were a read open now and the file had to grow
+			if rows%300 == 0 { // would deadlock were a read open now and the file had to grow
 				return bulkOf(s, 1<<20)
 			}
 		}

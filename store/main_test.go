@@ -80,6 +80,15 @@ func openTest(t testing.TB, o Options) *Store {
 
 func newStore(t testing.TB) *Store { return openTest(t, optionsAt("")) }
 
+// quickOptions are for tests that are not about the disk: the store never syncs.
+func quickOptions(path string) Options {
+	o := optionsAt(path)
+	o.NoSync = true
+	return o
+}
+
+func quickStore(t testing.TB) *Store { return openTest(t, quickOptions("")) }
+
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

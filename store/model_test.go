@@ -149,7 +149,7 @@ func (k *machine) steps() map[string]func(*rapid.T) {
 			if err := k.s.Close(); err != nil {
 				t.Fatal(err)
 			}
-			s, err := Open(ctx, optionsAt(k.s.Path()))
+			s, err := Open(ctx, quickOptions(k.s.Path()))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -286,7 +286,7 @@ func TestStoreIsItsModel(t *testing.T) {
 	n := 0
 	rapid.Check(t, func(t *rapid.T) {
 		n++
-		s, err := Open(ctx, optionsAt(filepath.Join(dir, fmt.Sprint(n, ".db"))))
+		s, err := Open(ctx, quickOptions(filepath.Join(dir, fmt.Sprint(n, ".db"))))
 		if err != nil {
 			t.Fatal(err)
 		}

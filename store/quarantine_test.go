@@ -31,7 +31,7 @@ func goodKey(table *Table, n int) []byte {
 func TestBadRecordsOfEveryBucketAreQuarantinedAndNamed(t *testing.T) {
 	for name, value := range badValues {
 		t.Run(name, func(t *testing.T) {
-			s := newStore(t)
+			s := quickStore(t)
 			fillStore(t, s)
 			must(t, s.Close())
 			want := map[string]bool{}
@@ -102,7 +102,7 @@ func checkFilled(t *testing.T, s *Store, journalled int) {
 }
 
 func TestOnePercentBadRecords(t *testing.T) {
-	s := newStore(t)
+	s := quickStore(t)
 	must(t, s.Observe(ctx, func(o *Observation) error {
 		for n := range 2000 {
 			if err := o.PutDelegation(fmt.Sprintf("run-%04d", n), Delegation{Agent: "a", State: RunEnded}); err != nil {
@@ -156,7 +156,7 @@ func TestDamageWhileOpenIsLeftOutAndLoggedOnce(t *testing.T) {
 }
 
 func TestKeysOfAWrongForm(t *testing.T) {
-	s := newStore(t)
+	s := quickStore(t)
 	must(t, s.Close())
 	claim, err := encode(Claim{MessageID: "m"})
 	must(t, err)
@@ -183,7 +183,7 @@ func TestKeysOfAWrongForm(t *testing.T) {
 }
 
 func TestDropQuarantined(t *testing.T) {
-	s := newStore(t)
+	s := quickStore(t)
 	must(t, s.Close())
 	edit(t, s.Path(), func(tx *bbolt.Tx) error {
 		return tx.Bucket([]byte("outbox")).Put(accountSeqKey("local:default", 7), []byte("{"))

@@ -13,7 +13,7 @@ import (
 func sweepStore(t *testing.T) (*Store, *fixedClock) {
 	clk := newClock()
 	o := optionsAt("")
-	o.Clock = clk
+	o.Clock, o.NoSync = clk, true
 	return openTest(t, o), clk
 }
 

@@ -135,12 +135,13 @@ func (s *Store) begin() (tx *bbolt.Tx, err error) {
 	if err := s.reopen(); err != nil {
 		return nil, unavailable("cannot open the store again", err)
 	}
-	err = s.protect(func() error {
+	err = s.protect(func() (err error) {
 		tx, err = s.handle.db.Begin(true)
 		return err
 	})
 	if err != nil {
 		s.suspect = true
+		s.handle.stuck.Store(errors.Is(err, errPanicked)) // then bbolt may still hold its locks
 		return nil, unavailable("cannot begin a write", err)
 	}
 	return tx, nil

@@ -57,8 +57,12 @@ func (a *app) readTyped() (<-chan string, <-chan error) {
 	return typed, failed
 }
 
-// work is the chat over one connection.
+// work is the chat over one connection. It looks, listens, and looks again for what fell in between:
+// whoever may not look is told so by the daemon.
 func (c *conversation) work(ctx context.Context, client *bus.Client) error {
+	if err := c.attach(ctx, client); err != nil {
+		return err
+	}
 	lines, err := client.WatchChat(ctx, localAccount)
 	if err != nil {
 		return err

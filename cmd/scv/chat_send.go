@@ -46,18 +46,19 @@ func (a *app) sendOne(text string, timeout time.Duration) error {
 	return a.explain(err)
 }
 
-// work sends the message where that is still to be done, and reads lines until its answer came.
+// work sends the message where that is still to be done, and reads lines until its answer came. It
+// listens before it catches up, so that no line falls in between.
 func (e *exchange) work(ctx context.Context, client *bus.Client) error {
-	lines, err := client.WatchChat(ctx, localAccount)
-	if err != nil {
-		return err
-	}
 	if !e.sent {
 		sent, err := client.ChatSend(ctx, wire.ChatSend{Account: localAccount, ID: e.id, Text: e.text})
 		if err != nil {
 			return err
 		}
 		e.sent, e.seen = true, sent.Seq
+	}
+	lines, err := client.WatchChat(ctx, localAccount)
+	if err != nil {
+		return err
 	}
 	again := time.NewTicker(e.a.pace.catchUp)
 	defer again.Stop()

@@ -19,6 +19,7 @@ const (
 	pollEvery = 10 * time.Millisecond
 )
 
+// errGrace is the ordinary end of a wait, as opposed to that of the caller's context.
 var errGrace = errors.New("the grace is over")
 
 // Stop ends every process of a run: TERM to its group, up to 2 s, KILL, then everything tied to it
@@ -135,10 +136,11 @@ func (s *stopping) await(ctx context.Context, wanted func(Proc) bool, limit time
 	for left := s.tied(wanted); len(left) > 0; {
 		select {
 		case <-ctx.Done():
-			if context.Cause(ctx) != errGrace {
-				return fmt.Errorf("cannot stop the run: %w", context.Cause(ctx))
+			err := s.look() // who is left, also when we were told to give up
+			if cause := context.Cause(ctx); cause != errGrace {
+				err = errors.Join(fmt.Errorf("cannot stop the run: %w", cause), err)
 			}
-			return s.look()
+			return err
 		case <-tick.C:
 		}
 		if anyAlive(left) {

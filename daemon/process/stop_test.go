@@ -238,15 +238,80 @@ func TestStopOfAProcessInOurGroup(t *testing.T) {
 	}
 }
 
+// Processes that each live for a moment and leave a successor cannot be caught one by one; a signal to
+// the group reaches whichever is there.
+func TestStopOfARunThatForksAllTheTime(t *testing.T) {
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("no sh")
+	}
+	goOn := filepath.Join(t.TempDir(), "go-on") // it all ends when this is removed
+	touch(t, goOn)
+	c, err := table.Spawn(Spec{Path: sh, Env: []string{tagOf(t)}, Args: []string{"-c", `n() { if [ -e "$0" ]; then n & fi; }; n; while [ -e "$0" ]; do :; done`, goOn}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	adopted := func() bool { return len(table.ReapAdopted(scan(t))) > 0 }
+	until(t, "the chain goes on", adopted)
+	stop(t, runOf(t, c))
+	wait(t, c)
+	if left := scan(t).Tagged(instance, handleOf(t)); len(left) > 0 {
+		t.Errorf("still forking: %v", left)
+	}
+	if err := os.Remove(goOn); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "all of it is reaped", func() bool {
+		table.ReapAdopted(scan(t))
+		return len(scan(t).children[os.Getpid()]) == 0
+	})
+}
+
+// The group comes first: as long as a member holds out, what is outside has got no signal.
 func TestStopHeedsItsContext(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "stubborn")
-	c := spawn(t, Spec{}, member(file, testexe.Step{IgnoreTerm: true}))
-	pidIn(t, file)
+	file := filepath.Join(t.TempDir(), "outside")
+	c := spawn(t, Spec{}, member(file+".leader", testexe.Step{IgnoreTerm: true},
+		testexe.Step{Spawn: &testexe.Spawn{Setsid: true, Script: member(file)}}))
+	outside := pidIn(t, file)
+	pidIn(t, file+".leader")
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	left, err := table.Stop(ctx, runOf(t, c))
-	if err == nil || !slices.Equal(left, []ID{c.ID()}) {
+	if err == nil || !slices.Equal(left, []ID{c.ID(), outside}) {
 		t.Errorf("survivors %v, error %v", left, err)
+	}
+}
+
+// The whole group is reached through its leader, also a dead one that nobody has reaped, and through
+// any other member; not through a process that is not in it.
+func TestSignalGroup(t *testing.T) {
+	for name, through := range map[string]func(leader, worker ID) ID{
+		"the leader": func(leader, _ ID) ID { return leader },
+		"a zombie leader": func(leader, _ ID) ID {
+			if err := signalProcess(leader, unix.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			until(t, "the leader is dead", func() bool { return !leader.Alive() })
+			return leader
+		},
+		"a member": func(_, worker ID) ID { return worker },
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "worker")
+			c := spawn(t, Spec{}, testexe.Script{{Spawn: &testexe.Spawn{Script: member(file)}}, {SleepMillis: forever}})
+			other := spawn(t, Spec{}, testexe.Script{{SleepMillis: forever}}).ID()
+			worker := pidIn(t, file)
+			if err := signalGroup(other, c.ID().PID, unix.SIGKILL); err == nil || !worker.Alive() {
+				t.Fatalf("signalled through a stranger: %v", err)
+			}
+			if err := signalGroup(through(c.ID(), worker), c.ID().PID, unix.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			until(t, "both are gone", func() bool { return !worker.Alive() && !c.ID().Alive() })
+			if !other.Alive() {
+				t.Error("a stranger was hit")
+			}
+		})
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"regexp"
 	"slices"
 	"strconv"
@@ -52,7 +51,7 @@ type gate struct {
 	inbox string // where replies may go
 }
 
-func newGate(outer, inner net.Conn) *gate {
+func newGate(outer io.Reader, inner io.Writer) *gate {
 	return &gate{in: bufio.NewReaderSize(outer, maxLine), out: bufio.NewWriterSize(inner, 32<<10)}
 }
 

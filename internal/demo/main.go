@@ -18,7 +18,7 @@ import (
 )
 
 // patience bounds the whole demo. It takes about ten seconds where nothing is wrong.
-const patience = 90 * time.Second
+const patience = 2 * time.Minute
 
 func main() {
 	scv := flag.String("scv", "./bin/scv", "the scv command to show")

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	startLimit = 15 * time.Second // for a daemon to answer
-	soonLimit  = 15 * time.Second // for anything that should happen at once
+	startLimit = 30 * time.Second // for a daemon to answer
+	soonLimit  = 30 * time.Second // for anything that should happen at once
 )
 
 // config is a whole config.toml: one agent, which here is a few words of shell.

@@ -31,8 +31,8 @@ type Adapter struct {
 	show    Show
 
 	mu      sync.Mutex
-	running bool
-	saying  sync.WaitGroup // messages on their way to Receive
+	serving context.Context // of Serve; nil while it does not run
+	saying  sync.WaitGroup  // messages on their way to Receive
 }
 
 // New makes the adapter of account.
@@ -40,20 +40,27 @@ func New(account channel.Account, host channel.Host, show Show) *Adapter {
 	return &Adapter{account: account, host: host, show: show}
 }
 
-// Serve takes messages until ctx ends. There is no platform to lose.
+// Serve takes messages until ctx ends, and then waits for those on their way. There is no platform to
+// lose.
 func (a *Adapter) Serve(ctx context.Context) error {
-	a.setRunning(true)
+	a.begin(ctx)
 	a.host.Contact(nil)
 	<-ctx.Done()
-	a.setRunning(false)
+	a.end()
 	a.saying.Wait()
 	return nil
 }
 
-func (a *Adapter) setRunning(running bool) {
+func (a *Adapter) begin(ctx context.Context) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.running = running
+	a.serving = ctx
+}
+
+func (a *Adapter) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.serving = nil
 }
 
 // Said is what the owner typed.
@@ -64,25 +71,31 @@ type Said struct {
 	Terminal bool      // typed at a terminal, not piped by a program
 }
 
-// Say hands over what the owner typed and returns once it is durable.
+// Say hands over what the owner typed and returns once it is durable. It gives up when ctx ends, or when
+// Serve is to end.
 func (a *Adapter) Say(ctx context.Context, said Said) error {
-	if !a.enter() {
+	serving := a.enter()
+	if serving == nil {
 		return ErrNotRunning
 	}
 	defer a.saying.Done()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(serving, cancel)()
 	return a.host.Receive(ctx, []channel.Message{{
 		ID: said.ID, Chat: Chat, Sender: a.account.OwnerID, Direct: true, Text: said.Text,
 		SentAt: said.At, Terminal: said.Terminal,
 	}})
 }
 
-func (a *Adapter) enter() bool {
+// enter counts a message in while Serve runs, and gives Serve's context; nil when it does not run.
+func (a *Adapter) enter() context.Context {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.running {
+	if a.serving != nil {
 		a.saying.Add(1)
 	}
-	return a.running
+	return a.serving
 }
 
 // Send shows one part. It is accepted when it is kept.

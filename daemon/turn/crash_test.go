@@ -1,0 +1,190 @@
+package turn
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"scv/daemon/agent"
+	"scv/internal/clock"
+	"scv/internal/testexe"
+	"scv/store"
+)
+
+// earlier puts the record of a run that an earlier daemon began into the store, and what it printed.
+func (w *world) earlier(handle string, d store.Delegation, out string) {
+	w.t.Helper()
+	d.Agent, d.Session, d.Account, d.Conversation = "fake", "chat-1", account, "c"
+	d.Owner, d.Started, d.Depth = store.ProcessID{PID: 4 << 20, Start: 1, Boot: "gone"}, w.clk.Now(), 1
+	must(w.t, w.store.Observe(w.t.Context(), func(tx *store.Observation) error { return tx.PutDelegation(handle, d) }))
+	must(w.t, os.MkdirAll(w.file("runs/"+handle), 0o700))
+	must(w.t, os.WriteFile(w.file("runs/"+handle+"/out"), []byte(out), 0o600))
+}
+
+func begun(handle string) func(*store.Claim) { return func(c *store.Claim) { c.Handle = handle } }
+
+// A crash after a turn was marked: it is explained once, over two restarts, and never run again.
+func TestInterrupted(t *testing.T) {
+	live := store.Delegation{State: store.RunLive, Leader: store.ProcessID{PID: 4 << 20, Start: 1, Boot: "gone"}}
+	for name, record := range map[string]*store.Delegation{"not on record": nil, "starting": {State: store.RunStarting}, "live": &live} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.agents = scripted(map[string]testexe.Script{"fake": {{WritePID: w.file("ran")}}})
+			if record != nil {
+				w.earlier("fake-000001", *record, "half of an ans")
+			}
+			w.claim("c", "hello", begun("fake-000001"))
+			for range 2 {
+				w.open()
+				w.run()
+				until(t, "the claim to be settled", func() bool { return len(w.claims()) == 0 })
+			}
+			w.stop()
+			replies := w.replies()
+			if len(replies) != 1 || replies[0].Text != interrupted || replies[0].Kind != "failure" || replies[0].InReplyTo != "m1" {
+				t.Errorf("replies %+v", replies)
+			}
+			if exists(w.file("ran")) {
+				t.Error("it was run again")
+			}
+		})
+	}
+}
+
+// A crash after a run had ended and before its reply was stored: the reply comes, once.
+func TestEndedBeforeTheCrash(t *testing.T) {
+	for name, test := range map[string]struct {
+		d    store.Delegation
+		says string
+	}{
+		"answered": {store.Delegation{State: store.RunEnded}, "the answer"},
+		"failed":   {store.Delegation{State: store.RunEnded, ExitCode: 1}, "exit code 1"},
+		"stopped":  {store.Delegation{State: store.RunEnded, ExitCode: -1, Stopped: "on request"}, "was stopped on request."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.earlier("fake-000001", test.d, "the answer\n")
+			w.claim("c", "hello", begun("fake-000001"))
+			w.run()
+			if text := w.answered(1)[0].Text; !strings.Contains(text, test.says) {
+				t.Errorf("says %q", text)
+			}
+			until(t, "its output to be removed", func() bool { return !exists(w.file("runs/fake-000001")) })
+		})
+	}
+}
+
+func TestEndedAndItsAgentIsGone(t *testing.T) {
+	w := newWorld(t)
+	w.agents = agent.FromConfig(nil, nil)
+	w.earlier("fake-000001", store.Delegation{State: store.RunEnded}, "the answer\n")
+	w.claim("c", "hello", begun("fake-000001"))
+	w.run()
+	if text := w.says("failure"); !strings.Contains(text, "no longer configured") {
+		t.Errorf("says %q", text)
+	}
+}
+
+// The daemon stops in the middle of a turn: no process, no record, and a claim that the next start
+// explains.
+func TestStoppedInATurn(t *testing.T) {
+	w := newWorld(t, testexe.Step{Spawn: &testexe.Spawn{Setsid: true, Script: testexe.Script{{SleepMillis: forever}}}}, testexe.Step{SleepMillis: forever})
+	w.run()
+	w.claim("c", "hello")
+	w.claim("c", "not begun")
+	w.live(1)
+	w.stop()
+	if err := leftovers(); err != nil {
+		t.Error(err)
+	}
+	claims := w.claims()
+	if len(claims) != 2 || claims[0].Claim.Handle == "" || claims[1].Claim.Handle != "" || len(w.records()) != 0 || len(w.replies()) != 0 {
+		t.Fatalf("claims %+v, records %+v, replies %+v", claims, w.records(), w.replies())
+	}
+	w.agents = scripted(map[string]testexe.Script{"fake": {{Echo: true}}})
+	w.open()
+	w.run()
+	replies := w.answered(2)
+	if replies[0].Text != interrupted || replies[1].Text != "not begun" {
+		t.Errorf("replies %+v", replies)
+	}
+}
+
+// full makes every write to a file fail, until mended.
+func full(t *testing.T) (mend func()) {
+	t.Helper()
+	var old unix.Rlimit
+	must(t, unix.Getrlimit(unix.RLIMIT_FSIZE, &old))
+	none := old
+	none.Cur = 0
+	must(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &none))
+	return func() { must(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &old)) }
+}
+
+// The disk refuses the reply for a while: it is stored when the disk takes it, and the turn is not run
+// again.
+func TestStoreRefusesTheReply(t *testing.T) {
+	w := newWorld(t)
+	w.agents = scripted(map[string]testexe.Script{"fake": {{WaitFile: w.file("go")}, {Echo: true}}})
+	w.run()
+	w.claim("c", "hello")
+	w.live(1)
+	mend := full(t)
+	w.touch("go")
+	until(t, "the refusal", func() bool { return w.logs.has("cannot store a reply") })
+	mend()
+	if text := w.says("reply"); text != "hello" {
+		t.Errorf("says %q", text)
+	}
+}
+
+// hooked is a clock that lets a test act inside a transaction that reads it.
+type hooked struct {
+	clock.Clock
+	read func()
+}
+
+func (h hooked) Now() clock.Stamp {
+	h.read()
+	return h.Clock.Now()
+}
+
+// As above, and the daemon is stopped before the disk is well: the next start has the answer.
+func TestStoppedBeforeTheReplyIsStored(t *testing.T) {
+	w := newWorld(t, testexe.Step{Echo: true})
+	readings, mend := 0, func() {}
+	w.engine.o.Clock = hooked{w.clk, func() {
+		if readings++; readings == 2 { // the first is of the turn's beginning, the second of its reply
+			mend = full(t)
+		}
+	}}
+	w.run()
+	w.claim("c", "hello")
+	until(t, "the refusal", func() bool { return w.logs.has("cannot store a reply") })
+	w.stop()
+	mend()
+	if len(w.claims()) != 1 || len(w.replies()) != 0 {
+		t.Fatalf("claims %+v, replies %+v", w.claims(), w.replies())
+	}
+	w.agents = scripted(map[string]testexe.Script{"fake": {{Print: "run again"}}})
+	w.open()
+	w.run()
+	if text := w.says("reply"); text != "hello" {
+		t.Errorf("says %q", text)
+	}
+}
+
+// The disk is full before a turn begins: it waits, and is then run once.
+func TestStoreRefusesTheBeginning(t *testing.T) {
+	w := newWorld(t, testexe.Step{Echo: true})
+	w.claim("c", "hello")
+	mend := full(t)
+	w.run()
+	until(t, "the refusal", func() bool { return w.logs.has("cannot begin a turn") })
+	mend()
+	if text := w.says("reply"); text != "hello" {
+		t.Errorf("says %q", text)
+	}
+}

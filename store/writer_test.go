@@ -164,6 +164,34 @@ func TestRefusalIsAnsweredAfterTheCommitItRestsOn(t *testing.T) {
 	}
 }
 
+// When the commit fails, a refusal that rests on a neighbour's write in it must not be told either.
+func TestRefusalFallsWithTheCommitItRestsOn(t *testing.T) {
+	s := newStore(t)
+	must(t, s.write(ctx, func(*txn) error { return s.handle.file.Close() })) // as if the device went away
+	var first sync.Once
+	calls := make([]func(*txn) error, 30)
+	for i := range calls {
+		calls[i] = func(t *txn) error {
+			refused := errors.New("duplicate")
+			first.Do(func() { refused = (&Delivery{Shared{View{t}}}).MarkSeen("local:default", "m") })
+			return refused
+		}
+	}
+	shared := 0
+	for _, err := range together(t, s, calls...) {
+		if errors.Is(err, ErrUnavailable) {
+			shared++
+		}
+	}
+	if shared < 2 {
+		t.Errorf("%d calls were told that the commit failed, want all that shared it", shared)
+	}
+	if view(t, s, func(v *View) bool { return v.SeenMessage("local:default", "m") }) {
+		t.Error("the write is there")
+	}
+	must(t, writePair(s, "after")) // on a handle that can be closed
+}
+
 func TestRefusalsCostNoCommit(t *testing.T) {
 	s := newStore(t)
 	before := s.commits.Load()

@@ -3,6 +3,7 @@ package delegation
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -48,6 +49,47 @@ func TestKillByHandle(t *testing.T) {
 	}
 	if d, _ := w.record("fake-000001"); d.State != store.RunEnded || d.Stopped != "on request" {
 		t.Errorf("record %+v", d)
+	}
+}
+
+// Shell lines from reports of processes that outlived a kill elsewhere, all killed at once.
+func TestKillShells(t *testing.T) {
+	w := newWorld(t)
+	lines := map[string]string{
+		"fake-000001": `while :; do sleep 0.1; done & echo; wait`,
+		"fake-000002": `sh -c 'sh -c "sh -c \"echo; sleep 60; :\"; :"; :'; :`,
+		"fake-000003": `trap "exit 0" TERM; (trap "" TERM; echo; sleep 60)& wait`,
+		"fake-000004": `setsid sleep 60 & setsid env -i sleep 60 & echo; wait`,
+	}
+	var all []process.ID
+	for handle, line := range lines {
+		run := agentRun(w.k, handle, w.home, nil)
+		run.Path, run.Args = "/bin/sh", []string{"-c", line}
+		run.Env = append(run.Env, "PATH=/usr/bin:/bin")
+		r, err := w.k.Start(within(t), handle, about, run)
+		must(t, err)
+		until(t, "its output", func() bool { return w.k.printed(handle) > 0 })
+		view, err := table.Scan()
+		must(t, err)
+		all = append(all, r.child.ID())
+		for _, p := range view.Descendants(r.child.ID()) {
+			all = append(all, p.ID)
+		}
+	}
+	if len(all) < 9 {
+		t.Fatalf("only %d processes", len(all))
+	}
+	var kills sync.WaitGroup
+	for handle := range lines {
+		kills.Go(func() {
+			if err := w.k.Kill(within(t), handle); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	kills.Wait()
+	if anyAlive(all...) {
+		t.Error("something is alive")
 	}
 }
 

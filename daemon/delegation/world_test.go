@@ -172,7 +172,9 @@ func beOwner(step, home string, handles []string) error {
 	for _, handle := range handles {
 		script := testexe.Script{
 			{Spawn: &testexe.Spawn{Setsid: true, Script: testexe.Script{{SleepMillis: forever}}}},
-			{WritePID: filepath.Join(home, handle)}, {ReadAll: true}, {Print: "the answer"},
+			{WritePID: filepath.Join(home, handle)},
+			{ReadAll: true},
+			{Print: "the answer"},
 		}
 		if step == "" || step == "spawned" || step == "live" { // else the leader ends by itself
 			script = append(script, testexe.Step{SleepMillis: forever})

@@ -31,8 +31,9 @@ type world struct {
 	store *store.Store
 	inbox *Inbox
 
-	answers  bool  // whether a question takes the owner's message
-	fail     error // what Recorded answers
+	answers  bool   // whether a question takes the owner's message
+	fail     error  // what Recorded answers
+	failAt   string // to this message only; "" is to all
 	answered []string
 	recorded []string
 	woken    int
@@ -60,7 +61,10 @@ func (w *world) open() {
 		},
 		Recorded: func(_ *store.Delivery, _ string, m channel.Message) error {
 			w.recorded = append(w.recorded, m.ID)
-			return w.fail
+			if w.failAt == "" || w.failAt == m.ID {
+				return w.fail
+			}
+			return nil
 		},
 		Wake: func() { w.woken++ },
 	})
@@ -190,8 +194,11 @@ func TestSenders(t *testing.T) {
 func TestConversations(t *testing.T) {
 	keys := map[string]bool{}
 	for _, m := range []channel.Message{
-		{Chat: "g", Sender: "a"}, {Chat: "g", Sender: "b"}, {Chat: "h", Sender: "a"},
-		{Chat: "a", Sender: "a", Direct: true}, {Chat: "b", Sender: "b", Direct: true},
+		{Chat: "g", Sender: "a"},
+		{Chat: "g", Sender: "b"},
+		{Chat: "h", Sender: "a"},
+		{Chat: "a", Sender: "a", Direct: true},
+		{Chat: "b", Sender: "b", Direct: true},
 	} {
 		keys[Conversation(m)] = true
 	}
@@ -291,6 +298,25 @@ func TestLongBatch(t *testing.T) {
 	}
 	if replies := w.replies(); len(replies) != 2*chunk+1-MaxPerConversation || replies[0].InReplyTo != "m8" {
 		t.Errorf("%d replies", len(replies))
+	}
+}
+
+// A long batch fails in its second half and comes again as a whole.
+func TestLongBatchFailsHalfway(t *testing.T) {
+	w := newWorld(t)
+	w.answers = true // so that no limit is met
+	var batch []channel.Message
+	for n := range 2 * chunk {
+		batch = append(batch, from("owner", fmt.Sprint("m", n)))
+	}
+	w.fail, w.failAt = errors.New("the disk is full"), fmt.Sprint("m", chunk+chunk/2)
+	if err := w.inbox.Receive(context.Background(), account, batch); !errors.Is(err, w.fail) {
+		t.Fatalf("error %v", err)
+	}
+	w.fail, w.answered = nil, nil
+	w.receive(batch...)
+	if len(w.answered) != chunk || w.answered[0] != fmt.Sprint("m", chunk) {
+		t.Errorf("%d messages were new the second time: %v", len(w.answered), w.answered)
 	}
 }
 

@@ -32,7 +32,7 @@ func carry(held []store.OutboundRow, text string, limit int) (string, []store.Ou
 	var old strings.Builder
 	taken := 0
 	for _, row := range held {
-		piece := carriedHeader + Cut(row.Outbound.Text, maxHeld) + "\n\n"
+		piece := carriedHeader + cut(row.Outbound.Text, maxHeld) + "\n\n"
 		if old.Len()+len(piece) > room {
 			break
 		}
@@ -45,8 +45,8 @@ func carry(held []store.OutboundRow, text string, limit int) (string, []store.Ou
 	return old.String() + newHeader + text, held[:taken]
 }
 
-// Cut shortens text to at most limit bytes on a character boundary, with a visible mark.
-func Cut(text string, limit int) string {
+// cut shortens text to at most limit bytes on a character boundary, with a visible mark.
+func cut(text string, limit int) string {
 	const mark = "\n[cut here: the text was longer]"
 	if len(text) <= limit {
 		return text
@@ -54,8 +54,8 @@ func Cut(text string, limit int) string {
 	return text[:boundary(text, limit-len(mark))] + mark
 }
 
-// Split cuts text into parts of at most limit bytes on character boundaries, at least one.
-func Split(text string, limit int) []string {
+// split cuts text into parts of at most limit bytes on character boundaries, at least one.
+func split(text string, limit int) []string {
 	var parts []string
 	for len(text) > limit {
 		n := boundary(text, limit)

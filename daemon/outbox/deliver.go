@@ -106,7 +106,7 @@ func (b *Outbox) pack(row store.OutboundRow, limit int) (p parcel, err error) {
 			return p, err
 		}
 	}
-	parts := Split(text, limit)
+	parts := split(text, limit)
 	part := min(o.NextPart, len(parts)-1)
 	if p.rest = o.Text; part > 0 { // only a message not begun carries others
 		p.rest = strings.Join(parts[part:], "")
@@ -149,7 +149,7 @@ func (b *Outbox) accepted(ctx context.Context, row store.OutboundRow, p parcel, 
 		if !p.out.Last {
 			next := row.Outbound
 			next.NextPart++
-			return ifThere(tx.UpdateOutbound(row.Account, row.Seq, next))
+			return tx.UpdateOutbound(row.Account, row.Seq, next)
 		}
 		if id := row.Outbound.Question; id != "" {
 			if err := b.o.Questions.Accepted(tx, id, r.At); err != nil {
@@ -179,14 +179,6 @@ func (b *Outbox) refused(ctx context.Context, row store.OutboundRow, p parcel) e
 			return tx.DeleteOutbound(row.Account, row.Seq)
 		}
 		out.Held, out.Text, out.NextPart = true, p.rest, 0
-		return ifThere(tx.UpdateOutbound(row.Account, row.Seq, out))
+		return tx.UpdateOutbound(row.Account, row.Seq, out)
 	})
-}
-
-// ifThere forgives that a message is gone: its account was logged out while it was on its way.
-func ifThere(err error) error {
-	if errors.Is(err, store.ErrMissing) {
-		return nil
-	}
-	return err
 }

@@ -71,6 +71,7 @@ func (p *platform) become(answer func(context.Context, channel.Outgoing) (channe
 func (p *platform) texts() (texts []string) {
 	return p.each(func(o channel.Outgoing) string { return o.Text })
 }
+
 func (p *platform) ids() []string {
 	return p.each(func(o channel.Outgoing) string { return o.ClientID })
 }

@@ -127,7 +127,7 @@ func TestSplit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String().Draw(t, "text")
 		limit := rapid.IntRange(utf8.UTFMax, 40).Draw(t, "limit")
-		parts := Split(text, limit)
+		parts := split(text, limit)
 		if strings.Join(parts, "") != text || len(parts) == 0 {
 			t.Fatalf("parts %q", parts)
 		}
@@ -141,7 +141,7 @@ func TestSplit(t *testing.T) {
 		}
 	})
 	for limit := range 6 { // it ends whatever an adapter says
-		if got := strings.Join(Split("aäŁ𝄞\x80\x80", limit), ""); got != "aäŁ𝄞\x80\x80" {
+		if got := strings.Join(split("aäŁ𝄞\x80\x80", limit), ""); got != "aäŁ𝄞\x80\x80" {
 			t.Errorf("limit %d: %q", limit, got)
 		}
 	}
@@ -151,7 +151,7 @@ func TestCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String().Draw(t, "text")
 		limit := rapid.IntRange(64, 200).Draw(t, "limit")
-		got := Cut(text, limit)
+		got := cut(text, limit)
 		switch {
 		case len(text) <= limit && got != text:
 			t.Fatalf("changed to %q", got)

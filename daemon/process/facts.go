@@ -42,12 +42,13 @@ func ancestry(pid int) (chain []caller.Link, complete bool) {
 // come in from outside: both have parent 0.
 func climb(pid int) (chain []caller.Link, complete bool) {
 	for pid > 0 && len(chain) < maxChain {
-		p, _, err := readStat(pid)
+		p, img, err := readStat(pid)
 		if err != nil {
 			return chain, false
 		}
 		link := caller.Link{PID: pid, PPID: p.PPID, PGID: p.PGID, SID: p.SID, Start: p.Start}
-		link.Tag, link.EnvReadable = readTag(pid)
+		tag, readable := readTag(pid)
+		link.Tag, link.EnvReadable = tag, readable && img != image{} // without memory it only seems empty
 		chain = append(chain, link)
 		pid = p.PPID
 	}

@@ -16,7 +16,8 @@ type image [4]uint64
 // Fields of /proc/pid/stat, counted from the first after the name.
 const (
 	fieldState, fieldPPID, fieldPGID, fieldSID = 0, 1, 2, 3
-	fieldStart                                 = 19 // field 22 of proc(5)
+	fieldThreads                               = 17 // field 20 of proc(5)
+	fieldStart                                 = 19 // field 22
 	fieldArgStart                              = 45 // field 48; the four follow each other
 )
 
@@ -37,7 +38,7 @@ func parseStat(line []byte) (Proc, image, error) {
 	p := Proc{
 		ID:   ID{PID: n.int(line[:open-1]), Start: n.uint(field[fieldStart]), Boot: clock.BootID()},
 		PPID: n.int(field[fieldPPID]), PGID: n.int(field[fieldPGID]), SID: n.int(field[fieldSID]),
-		State: field[fieldState][0],
+		State: field[fieldState][0], Threads: n.int(field[fieldThreads]),
 	}
 	var img image
 	for i := range img {

@@ -10,11 +10,13 @@ type Proc struct {
 	ID
 	PPID, PGID, SID int
 	State           byte   // as in ps: R S D T Z …
+	Threads         int    // that still run or end; 0 when unknown
 	Tag             string // SCV_PARENT of its initial environment; "" also when it may not be read
 }
 
-// Zombie reports a process that has ended and waits to be reaped. It counts as gone.
-func (p Proc) Zombie() bool { return p.State == 'Z' || p.State == 'X' }
+// Zombie reports a process that has ended and waits to be reaped. It counts as gone. The state is that
+// of the first thread: while others run, the process lives, whatever became of the first.
+func (p Proc) Zombie() bool { return (p.State == 'Z' || p.State == 'X') && p.Threads <= 1 }
 
 // View is what one pass over the process table saw. It never changes and may be shared.
 type View struct {

@@ -112,6 +112,26 @@ func TestStoppedInATurn(t *testing.T) {
 	}
 }
 
+// The daemon stops just when a run has ended by itself: what it answered is not thrown away.
+func TestStoppedJustAfterTheEnd(t *testing.T) {
+	w := newWorld(t, testexe.Step{Echo: true})
+	a, _ := w.agents.Get("fake")
+	run, err := a.Prepare(agent.Task{
+		Prompt: "hello", Tools: true, Owner: true, Workspace: w.home, Env: w.runs.Environment("chat-1", "fake-000001"),
+	})
+	must(t, err)
+	r, err := w.runs.Start(t.Context(), "fake-000001", store.Delegation{Agent: "fake", Session: "chat-1"}, run)
+	must(t, err)
+	<-r.Done()
+	w.claim("c", "hello", begun("fake-000001"))
+	w.engine.cut(r)
+	w.open()
+	w.run()
+	if text := w.says("reply"); text != "hello" {
+		t.Errorf("says %q", text)
+	}
+}
+
 // full makes every write to a file fail, until mended.
 func full(t *testing.T) (mend func()) {
 	t.Helper()

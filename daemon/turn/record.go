@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
-	"scv/daemon/outbox"
 	"scv/store"
 )
 
@@ -62,7 +61,7 @@ func (e *Engine) settle(tx *store.Delivery, row store.ClaimRow, r reply) error {
 	_, err := tx.AddOutbound(row.Account, store.Outbound{
 		Kind: string(r.kind), Chat: row.Claim.Chat, Conversation: row.Claim.Conversation,
 		InReplyTo: row.Claim.MessageID, ReplyHandle: row.Claim.ReplyHandle,
-		Text: outbox.Cut(r.text, MaxAnswer+1024), ClientID: clientID(row), Queued: e.o.Clock.Now(),
+		Text: r.text, ClientID: clientID(row), Queued: e.o.Clock.Now(),
 	})
 	return err
 }

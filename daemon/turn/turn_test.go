@@ -147,6 +147,20 @@ func TestOutput(t *testing.T) {
 	}
 }
 
+// Bytes that are no text grow when they are cleaned; the reply does not.
+func TestOutputGrowsByCleaning(t *testing.T) {
+	w := newWorld(t)
+	w.agents = agent.FromConfig(map[string]agent.Command{"fake": {
+		Command: []string{"/bin/sh", "-c", `yes "$(printf 'x\377')" | head -c 60000`},
+	}}, os.Environ())
+	w.run()
+	w.claim("c", "hello")
+	text, cut := strings.CutSuffix(w.says("reply"), "\n[cut here: the answer was longer than 64 KiB]")
+	if !cut || !utf8.ValidString(text) || len(text) > MaxAnswer || len(text) <= MaxAnswer-utf8.UTFMax {
+		t.Errorf("cut %v, %d bytes", cut, len(text))
+	}
+}
+
 func TestFailures(t *testing.T) {
 	for name, test := range map[string]struct {
 		script testexe.Script

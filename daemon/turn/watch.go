@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -70,6 +71,9 @@ func (e *Engine) verdict(a agent.Agent, result delegation.Result) reply {
 		return failure(err.Error())
 	}
 	text := answer.Text
+	if len(text) > MaxAnswer { // cleaning can make it longer
+		text, result.Truncated = strings.ToValidUTF8(text[:MaxAnswer], ""), true
+	}
 	if result.Truncated {
 		text += "\n[cut here: the answer was longer than 64 KiB]"
 	}

@@ -14,6 +14,8 @@ import (
 // headerRequestID names a request, so that asking again after a broken connection is one effect.
 const headerRequestID = "Scv-Request-Id"
 
+const noResponders = "503" // the status by which the server says that nobody serves a subject
+
 type requestIDKey struct{}
 
 // WithRequestID gives the requests made under ctx a name. A daemon remembers it with the effect.
@@ -65,13 +67,13 @@ func (c *Client) request(ctx context.Context, subject string, body []byte) ([]by
 	if len(body) > wire.MaxRequest {
 		return nil, tooLarge()
 	}
-	ctx, release := c.bounded(ctx, subject)
-	defer release()
 	msg := &nats.Msg{Subject: subject, Data: body, Header: nats.Header{}}
 	if id, ok := ctx.Value(requestIDKey{}).(string); ok {
 		msg.Header.Set(headerRequestID, id)
 	}
-	reply, err := c.nc.RequestMsgWithContext(ctx, msg)
+	ctx, release := c.bounded(ctx, subject)
+	defer release()
+	reply, err := c.exchange(ctx, msg)
 	if err != nil {
 		return nil, cause(ctx, err)
 	}
@@ -79,6 +81,42 @@ func (c *Client) request(ctx context.Context, subject string, body []byte) ([]by
 		return nil, &wire.Error{Code: wire.Code(code), Text: reply.Header.Get(micro.ErrorHeader)}
 	}
 	return reply.Data, nil
+}
+
+// exchange sends msg and waits for the reply. It does what nats.go's own request does not: a reply
+// that came just before the connection ended counts, as a daemon's last ones do.
+func (c *Client) exchange(ctx context.Context, msg *nats.Msg) (*nats.Msg, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	msg.Reply = c.nc.NewInbox()
+	replies := make(chan *nats.Msg, 1)
+	sub, err := c.nc.ChanSubscribe(msg.Reply, replies)
+	if err != nil {
+		return nil, err
+	}
+	defer sub.Unsubscribe()
+	if err := c.nc.PublishMsg(msg); err != nil {
+		return nil, err
+	}
+	select {
+	case reply := <-replies:
+		return answered(reply)
+	case <-ctx.Done():
+	}
+	select {
+	case reply := <-replies:
+		return answered(reply)
+	default:
+		return nil, ctx.Err()
+	}
+}
+
+func answered(reply *nats.Msg) (*nats.Msg, error) {
+	if len(reply.Data) == 0 && reply.Header.Get("Status") == noResponders {
+		return nil, nats.ErrNoResponders
+	}
+	return reply, nil
 }
 
 func tooLarge() *wire.Error {

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 
 	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
 	"scv/wire"
@@ -16,7 +17,11 @@ const headerRequester = "Nats-Request-Info"
 
 // dispatch hands a request to a worker. NATS calls it for one request of an endpoint at a time; while
 // every worker is busy it waits, and the requests behind it with it.
+// What asks for no reply is not done: nobody would know of its refusal.
 func (s *Server) dispatch(e Endpoint, r micro.Request) {
+	if r.Reply() == "" {
+		return
+	}
 	s.slots <- struct{}{}
 	if !s.begin() {
 		<-s.slots
@@ -49,14 +54,19 @@ func (s *Server) answer(e Endpoint, r micro.Request) {
 		ID:      r.Headers().Get(headerRequestID),
 		Data:    r.Data(),
 	}
+	msg := &nats.Msg{Subject: r.Reply()}
 	reply, err := s.handle(ctx, e, request)
 	if err == nil {
-		err = r.Respond(reply)
+		msg.Data = reply
 	} else {
 		refusal := s.refusal(request, err)
-		err = r.Error(string(refusal.Code), refusal.Text, nil)
+		msg.Header = nats.Header{
+			micro.ErrorCodeHeader: {string(refusal.Code)},
+			micro.ErrorHeader:     {refusal.Text},
+		}
 	}
-	if err != nil {
+	// Not by r.Respond or r.Error: micro looks at r again, meanwhile, in the goroutine of dispatch.
+	if err := s.nc.PublishMsg(msg); err != nil {
 		s.log.Warn("cannot reply", "subject", e.Subject, "err", err)
 	}
 }

@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"time"
 
 	"scv/daemon/channel"
@@ -79,7 +81,7 @@ func (q *questions) answer(tx *store.Delivery, account string, m channel.Message
 	for i, line := range ruling.Lines {
 		out := store.Outbound{
 			Kind: string(channel.Notice), Chat: m.Chat, Text: line, ReplyHandle: m.ReplyHandle,
-			ClientID: "a" + m.ID + "-" + string(rune('0'+i)), Transient: true,
+			ClientID: answerID(account, m.ID, i), Transient: true,
 		}
 		if i == len(ruling.Lines)-1 && !ruling.Verdict.Turn() {
 			out.InReplyTo = m.ID
@@ -124,4 +126,10 @@ func (q *questions) Refused(tx *store.Delivery, id string) error {
 		return nil
 	}
 	return q.put(tx, c.State, confirm.Question(c).Refuse(q.d.clock.Now()), "")
+}
+
+// answerID names the i-th line that answers a message. It is short enough for every platform.
+func answerID(account, messageID string, i int) string {
+	sum := sha256.Sum256([]byte(account + "\x00" + messageID))
+	return fmt.Sprintf("a%x-%d", sum[:12], i)
 }

@@ -38,7 +38,7 @@ func (d *Daemon) makeRooms(context.Context) error {
 		Found: func() []agent.Found { return agent.Find(agent.LookPath(d.o.Environ)) },
 	})
 	d.outbox = outbox.New(outbox.Options{
-		Store: d.store, Clock: d.clock, Log: d.log, Adapter: d.adapter,
+		Store: d.store, Log: d.log, Adapter: d.adapter,
 		Questions: d.questions, Delivered: d.delivered,
 	})
 	timing := d.config.Load().Timing

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+
+	"scv/internal/failpoint"
 )
 
 // leftoverPattern names the temporary files beside path, for os.CreateTemp and filepath.Match.
@@ -42,6 +44,9 @@ func writeDurably(path string, fill func(*os.File) error) (err error) {
 		err = file.Sync()
 	}
 	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	if err = failpoint.Hit(failpoint.StoreRename); err != nil {
 		return err
 	}
 	if err = os.Rename(file.Name(), path); err != nil {

@@ -24,7 +24,8 @@ func lockFile(ctx context.Context, file *os.File, exclusive bool, timeout time.D
 	if exclusive {
 		how = unix.LOCK_EX
 	}
-	deadline := time.Now().Add(timeout)
+	deadline := time.NewTimer(timeout)
+	defer deadline.Stop()
 	for {
 		err := unix.Flock(int(file.Fd()), how|unix.LOCK_NB)
 		switch {
@@ -34,10 +35,10 @@ func lockFile(ctx context.Context, file *os.File, exclusive bool, timeout time.D
 			continue
 		case !errors.Is(err, unix.EWOULDBLOCK):
 			return fmt.Errorf("cannot lock the store %q: %w", file.Name(), err)
-		case time.Now().After(deadline):
-			return fmt.Errorf("cannot open the store %q: %w by %s", file.Name(), ErrLocked, holder(file))
 		}
 		select {
+		case <-deadline.C:
+			return fmt.Errorf("cannot open the store %q: %w by %s", file.Name(), ErrLocked, holder(file))
 		case <-time.After(lockPoll):
 		case <-ctx.Done():
 			return fmt.Errorf("cannot open the store %q: %w by %s: %w", file.Name(), ErrLocked, holder(file), ctx.Err())

@@ -16,6 +16,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"scv/internal/clock"
+	"scv/internal/failpoint"
 	"scv/migrations"
 )
 
@@ -86,7 +87,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, fmt.Errorf("cannot create the store %q: %w", o.Path, err)
 	}
 	s := &Store{
-		path: o.Path, clock: o.Clock, log: o.Log, lockTimeout: o.LockTimeout, noSync: o.NoSync, fresh: fresh,
+		path: o.Path, clock: o.Clock, log: o.Log, lockTimeout: o.LockTimeout, noSync: o.NoSync || failpoint.Broken(failpoint.BrokenSync), fresh: fresh,
 		calls: make(chan *call), closing: make(chan struct{}), written: make(chan struct{}),
 		sightings: map[string]int{},
 	}
@@ -249,6 +250,9 @@ func create(o Options) (fresh bool, err error) {
 		return false, err
 	}
 	step("synced")
+	if err := failpoint.Hit(failpoint.StoreRename); err != nil {
+		return false, err
+	}
 	// A link never replaces a store that somebody else made meanwhile; a rename would.
 	switch err := os.Link(temp, o.Path); {
 	case errors.Is(err, fs.ErrExist):

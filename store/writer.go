@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 
 	"go.etcd.io/bbolt"
+
+	"scv/internal/failpoint"
 )
 
 // groupLimit bounds how many calls share one commit.
@@ -114,6 +116,11 @@ func (s *Store) attempt(group []*call) (spoiler int) {
 		answer(group, results, nil)
 		return -1
 	}
+	if failpoint.Broken(failpoint.BrokenAck) {
+		answer(group, results, nil)
+		_ = s.commit(tx)
+		return -1
+	}
 	answer(group, results, s.commit(tx))
 	return -1
 }
@@ -152,9 +159,13 @@ func (s *Store) begin() (tx *bbolt.Tx, err error) {
 func (s *Store) commit(tx *bbolt.Tx) error {
 	finished := false
 	err := s.protect(func() error {
+		if err := failpoint.Hit(failpoint.StoreCommitBefore); err != nil {
+			finished = true
+			return errors.Join(err, tx.Rollback())
+		}
 		err := tx.Commit()
 		finished = true
-		return err
+		return errors.Join(err, failpoint.Hit(failpoint.StoreCommitAfter))
 	})
 	if err == nil {
 		s.commits.Add(1)

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	stdjson "encoding/json"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -82,7 +83,17 @@ const (
 	extensionVectors = "testdata/extensions.jsonl"
 )
 
+var loaded = map[string][]vector{} // by path; the tests of this package run one after the other
+
 func readVectors(tb testing.TB, path string) []vector {
+	tb.Helper()
+	if loaded[path] == nil {
+		loaded[path] = loadVectors(tb, path)
+	}
+	return loaded[path]
+}
+
+func loadVectors(tb testing.TB, path string) []vector {
 	tb.Helper()
 	file, err := os.Open(path)
 	if err != nil {
@@ -170,7 +181,7 @@ func TestExtensionVectors(t *testing.T) {
 // TestEveryTypeHasVectors fails for a type with no accepted or no refused line.
 func TestEveryTypeHasVectors(t *testing.T) {
 	accepted, refused := map[string]int{}, map[string]int{}
-	for _, v := range append(readVectors(t, seedVectors), readVectors(t, extensionVectors)...) {
+	for _, v := range slices.Concat(readVectors(t, seedVectors), readVectors(t, extensionVectors)) {
 		if v.Err {
 			refused[v.Type]++
 		} else {

@@ -78,20 +78,20 @@ func (c *conversation) work(ctx context.Context, client *bus.Client) error {
 		if err := c.send(ctx, client); err != nil {
 			return err
 		}
-		if attach, err = c.next(ctx, client, lines, again.C); err != nil || c.over {
+		if attach, err = c.next(ctx, lines, again.C); err != nil || c.over {
 			return err
 		}
 	}
 }
 
 // next takes one thing that happens, and says whether the daemon should be asked for lines.
-func (c *conversation) next(ctx context.Context, client *bus.Client, lines <-chan wire.ChatLine, again <-chan time.Time) (attach bool, err error) {
+func (c *conversation) next(ctx context.Context, lines <-chan wire.ChatLine, again <-chan time.Time) (attach bool, err error) {
 	select {
 	case text, open := <-c.typed:
 		c.over = !open
 		c.compose(text)
 	case l, open := <-lines:
-		if !open {
+		if !open { // the connection is gone
 			return false, errAway
 		}
 		if l.Seq > *c.seen+1 {
@@ -100,8 +100,6 @@ func (c *conversation) next(ctx context.Context, client *bus.Client, lines <-cha
 		c.show(l)
 	case <-again:
 		return true, nil
-	case <-client.Closed():
-		return false, errAway
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}

@@ -66,7 +66,7 @@ func (e *exchange) work(ctx context.Context, client *bus.Client) error {
 		if err := e.catchUp(ctx, client); err != nil || e.done {
 			return err
 		}
-		if err := e.listen(ctx, client, lines, again.C); err != nil || e.done {
+		if err := e.listen(ctx, lines, again.C); err != nil || e.done {
 			return err
 		}
 	}
@@ -87,11 +87,11 @@ func (e *exchange) catchUp(ctx context.Context, client *bus.Client) error {
 
 // listen takes lines as they come. It returns when the daemon should be asked: now and then, and when
 // a line was missed.
-func (e *exchange) listen(ctx context.Context, client *bus.Client, lines <-chan wire.ChatLine, again <-chan time.Time) error {
+func (e *exchange) listen(ctx context.Context, lines <-chan wire.ChatLine, again <-chan time.Time) error {
 	for !e.done {
 		select {
 		case l, open := <-lines:
-			if !open {
+			if !open { // the connection is gone
 				return errAway
 			}
 			if l.Seq > e.seen+1 {
@@ -100,8 +100,6 @@ func (e *exchange) listen(ctx context.Context, client *bus.Client, lines <-chan 
 			e.take(l)
 		case <-again:
 			return nil
-		case <-client.Closed():
-			return errAway
 		case <-ctx.Done():
 			return ctx.Err()
 		}

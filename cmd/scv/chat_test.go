@@ -85,6 +85,22 @@ func (d *chatDaemon) say(kind wire.ChatLineKind, text, id string) {
 	d.add(l)
 }
 
+func (d *chatDaemon) setMute(mute bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mute = mute
+}
+
+// sentID is the id of the first message that was sent.
+func (d *chatDaemon) sentID(t *testing.T) string {
+	t.Helper()
+	m, err := wire.Decode[wire.ChatSend]([]byte(d.requests(wire.SubjectChatSend)[0].data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.ID
+}
+
 func (d *chatDaemon) messages() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -174,13 +190,14 @@ func TestSendSurvivesCrashes(t *testing.T) {
 // TestSendMissesNoLine: an event was lost, and the next one shows it.
 func TestSendMissesNoLine(t *testing.T) {
 	d := newChatDaemon(t)
-	d.heard = func(m wire.ChatSend) {
-		d.mute = true
-		d.say(wire.ChatReply, "lost", "")
-		d.mute = false
-		d.say(wire.ChatReply, "seen", m.ID)
-	}
-	if got := at(t, d.home).scv("chat", "--send", "hi"); got.out != "lost\nseen\n" {
+	done := at(t, d.home).background("chat", "--send", "hi")
+	until(t, "it listens", func() bool { return len(d.requests(wire.SubjectChatAttach)) > 0 })
+	d.say(wire.ChatNotice, "something happened", "")
+	d.setMute(true)
+	d.say(wire.ChatReply, "lost", "")
+	d.setMute(false)
+	d.say(wire.ChatReply, "seen", d.sentID(t))
+	if got := await(t, done); got.out != "lost\nseen\n" {
 		t.Errorf("stdout %q", got.out)
 	}
 }
@@ -188,16 +205,12 @@ func TestSendMissesNoLine(t *testing.T) {
 // TestSendCatchesUp: every event is lost.
 func TestSendCatchesUp(t *testing.T) {
 	d := newChatDaemon(t)
-	d.mute = true
+	d.setMute(true)
 	out := &strings.Builder{}
 	done := make(chan error, 1)
 	go func() { done <- dispatch(quickApp(t, d.home, "", out), []string{"chat", "--send", "hi"}) }()
 	until(t, "it waits", func() bool { return len(d.requests(wire.SubjectChatAttach)) > 1 })
-	sent, err := wire.Decode[wire.ChatSend]([]byte(d.requests(wire.SubjectChatSend)[0].data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.say(wire.ChatReply, "quiet answer", sent.ID)
+	d.say(wire.ChatReply, "quiet answer", d.sentID(t))
 	if err := <-done; err != nil || out.String() != "quiet answer\n" {
 		t.Errorf("%v, stdout %q", err, out)
 	}
@@ -258,7 +271,7 @@ func TestConverse(t *testing.T) {
 	keys, typed := io.Pipe()
 	shown := &screen{}
 	a := quickApp(t, d.home, "", shown)
-	a.stdin, a.typed = keys, true
+	a.stdin, a.typed, a.pace.catchUp = keys, true, time.Hour // events alone must do
 	done := make(chan error, 1)
 	go func() { done <- dispatch(a, []string{"chat"}) }()
 
@@ -276,6 +289,11 @@ func TestConverse(t *testing.T) {
 	d.add(wire.ChatLine{Kind: wire.ChatOwner, Text: "from another terminal", MessageID: ptr("other")})
 	d.say(wire.ChatFailure, "it broke", "x")
 	until(t, "the rest", shown.shows("> from another terminal\n! it broke\n"))
+	d.setMute(true)
+	d.say(wire.ChatReply, "a lost event", "")
+	d.setMute(false)
+	d.say(wire.ChatReply, "the next one", "")
+	until(t, "both", shown.shows("  a lost event\n  the next one\n"))
 	typed.Close()
 	if err := <-done; err != nil {
 		t.Errorf("the end of input is no failure: %v", err)

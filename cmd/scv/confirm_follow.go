@@ -73,24 +73,22 @@ func (q *question) work(ctx context.Context, client *bus.Client) error {
 		if err := q.look(client); err != nil || q.over() {
 			return err
 		}
-		if err := q.wait(ctx, client, events, again.C); err != nil || q.over() {
+		if err := q.wait(ctx, events, again.C); err != nil || q.over() {
 			return err
 		}
 	}
 }
 
 // wait returns when there is reason to look, or the question is over.
-func (q *question) wait(ctx context.Context, client *bus.Client, events <-chan wire.ConfirmInfo, again <-chan time.Time) error {
+func (q *question) wait(ctx context.Context, events <-chan wire.ConfirmInfo, again <-chan time.Time) error {
 	select {
 	case info, open := <-events:
-		if !open {
+		if !open { // the connection is gone
 			return errAway
 		}
 		return q.take(&info)
 	case <-again:
 		return nil
-	case <-client.Closed():
-		return errAway
 	case <-ctx.Done():
 		return ctx.Err()
 	}

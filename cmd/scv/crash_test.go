@@ -85,13 +85,13 @@ type daemonProcess struct {
 }
 
 // startDaemon starts scv run and waits until it answers.
-func startDaemon(t *testing.T, home string) *daemonProcess {
+func startDaemon(t *testing.T, home string, flags ...string) *daemonProcess {
 	t.Helper()
 	log, err := os.OpenFile(filepath.Join(filepath.Dir(home), "log"), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &daemonProcess{cmd: exec.Command("scv", "run"), home: home, stderr: log}
+	d := &daemonProcess{cmd: exec.Command("scv", append([]string{"run"}, flags...)...), home: home, stderr: log}
 	d.cmd.Env = append(os.Environ(), "SCV_HOME="+home)
 	d.cmd.Stderr = log
 	if err := d.cmd.Start(); err != nil {

@@ -223,3 +223,40 @@ func awaitAnswer(t *testing.T, c *bus.Client, id string) wire.ChatLine {
 		}
 	}
 }
+
+// TestLogsNeverShowTexts: at the most talkative level, neither what the owner writes, nor what an agent
+// prints, nor a question, nor a secret of the environment reaches the log.
+func TestLogsNeverShowTexts(t *testing.T) {
+	home := newHome(t)
+	config := "[agents.loud]\ncommand = [\"sh\", \"-c\", \"cat >&2; echo canary-stderr >&2; echo canary-stdout; exit 3\"]\n"
+	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("SECRET_KEY", "canary-environment")
+	d := startDaemon(t, home, "--log-level", "debug")
+	c := d.client(t)
+	if _, err := c.ChatSend(t.Context(), wire.ChatSend{Account: "default", ID: "m1", Text: "canary-message"}); err != nil {
+		t.Fatal(err)
+	}
+	awaitAnswer(t, c, "m1")
+	if _, err := c.Control(t.Context(), wire.ConfirmAskCommand{Question: "canary-question"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.ChatSend(t.Context(), wire.ChatSend{Account: "default", ID: "m2", Text: "yes"}); err != nil {
+		t.Fatal(err)
+	}
+	awaitAnswer(t, c, "m2")
+	d.terminate(t)
+	log, err := os.ReadFile(filepath.Join(filepath.Dir(home), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(log), "serving") {
+		t.Fatalf("this is not the log: %s", log)
+	}
+	for _, line := range strings.Split(string(log), "\n") {
+		if strings.Contains(line, "canary") {
+			t.Errorf("the log has %s", line)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"scv/internal/failpoint"
 	"scv/store"
 )
 
@@ -82,8 +83,20 @@ func (k *Keeper) clearFolders() {
 		if known {
 			continue
 		}
-		if err := os.RemoveAll(k.folder(folder.Name())); err != nil {
+		if err := k.removeOutput(folder.Name()); err != nil {
 			k.o.Log.Error("cannot remove what a forgotten run printed", "handle", folder.Name(), "err", err)
 		}
 	}
+}
+
+// removeOutput removes what a run printed.
+func (k *Keeper) removeOutput(handle string) error {
+	err := failpoint.Hit(failpoint.RunFiles)
+	if err == nil {
+		err = os.RemoveAll(k.folder(handle))
+	}
+	if err != nil {
+		return fmt.Errorf("cannot remove output of %q: %w", handle, err)
+	}
+	return nil
 }

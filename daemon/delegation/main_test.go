@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	if step, isOwner := os.LookupEnv(ownerMode); isOwner {
-		if err := beOwner(step, os.Args[1], os.Args[2:]); err != nil {
+		if err := beOwner(step, os.Args[1], os.Args[2], os.Args[3:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -197,7 +197,7 @@ func TestKnown(t *testing.T) {
 	known, err := w.k.Known()
 	must(t, err)
 	if len(known.Runs) != 1 || known.Runs[0].Leader.PID != r.child.ID().PID || known.Runs[0].PGID != r.child.ID().PID ||
-		len(known.Runs[0].Ties) == 0 || known.Instance != "8973cbc5" || known.DaemonPID != os.Getpid() {
+		len(known.Runs[0].Ties) == 0 || known.Instance != w.instance || known.DaemonPID != os.Getpid() {
 		t.Errorf("%+v", known)
 	}
 }

@@ -67,8 +67,7 @@ func (r *Run) wait() {
 	why := r.stopped
 	r.mu.Unlock()
 	close(r.exited)
-	r.child.Stdin().Close() // ends tell, should a grandchild hold the other side
-	<-r.told
+	<-r.told // Wait has closed its standard input, should a grandchild hold the other side
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	if survivors, err := r.keeper.stopTree(ctx, r.Handle, r.child.ID()); err != nil || len(survivors) > 0 {

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 
 	"scv/daemon/agent"
 	"scv/daemon/process"
@@ -122,10 +121,7 @@ func (k *Keeper) forget(ctx context.Context, handle string) (removed bool, err e
 	if err != nil {
 		return false, fmt.Errorf("cannot remove record of %q: %w", handle, err)
 	}
-	if err := os.RemoveAll(k.folder(handle)); err != nil {
-		return removed, fmt.Errorf("cannot remove output of %q: %w", handle, err)
-	}
-	return removed, nil
+	return removed, k.removeOutput(handle)
 }
 
 func (k *Keeper) put(ctx context.Context, handle string, d store.Delegation) error {

@@ -62,7 +62,7 @@ func TestRunAndReport(t *testing.T) {
 	done(t, r)
 	result, err := r.Result(1000)
 	must(t, err)
-	want := "SCV_PARENT=8973cbc5/chat-1/fake-000001\nSCV_DELEGATION_DEPTH=1\nHOME (unset)\ntask\n"
+	want := "SCV_PARENT=" + w.instance + "/chat-1/fake-000001\nSCV_DELEGATION_DEPTH=1\nHOME (unset)\ntask\n"
 	if string(result.Output) != want || result.Exit.Code != 3 || result.Stopped != "" || result.Truncated {
 		t.Errorf("%+v, output %q", result, result.Output)
 	}
@@ -160,7 +160,7 @@ func TestDepthLimit(t *testing.T) {
 			continue
 		}
 		done(t, r)
-		if result, _ := r.Result(1000); string(result.Output) != "SCV_PARENT=outer/s/codex-1;8973cbc5/chat-1/fake-000001\n" {
+		if result, _ := r.Result(1000); string(result.Output) != "SCV_PARENT=outer/s/codex-1;"+w.instance+"/chat-1/fake-000001\n" {
 			t.Errorf("depth %d: tag %q", depth, result.Output)
 		}
 	}

@@ -28,12 +28,12 @@ func TestKillByHandle(t *testing.T) {
 	stubborn := testexe.Script{{IgnoreTerm: true}}
 	r := w.start("fake-000001",
 		child("plain", testexe.Spawn{}),
-		child("stubborn", testexe.Spawn{Script: stubborn}),
+		child("double", testexe.Spawn{Double: true}),
 		child("session", testexe.Spawn{Setsid: true}),
 		child("stubborn-session", testexe.Spawn{Script: stubborn, Setsid: true, EmptyEnv: true}),
 		testexe.Step{OnTerm: testexe.Code(0)}, testexe.Step{WritePID: w.file("leader")}, testexe.Step{SleepMillis: forever})
 	var all []process.ID
-	for _, name := range []string{"plain", "stubborn", "session", "stubborn-session", "leader"} {
+	for _, name := range []string{"plain", "double", "session", "stubborn-session", "leader"} {
 		all = append(all, pidIn(t, w.file(name)))
 	}
 	if s, err := w.k.List(false); err != nil || len(s.Entries) != 1 || s.Entries[0].Processes != 5 || s.Active != 1 {

@@ -2,6 +2,7 @@ package delegation
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -25,27 +26,28 @@ const account = "local:default"
 
 // world is a keeper over a home, and what a test needs to look at both.
 type world struct {
-	t     *testing.T
-	home  string
-	clk   *clock.Virtual
-	store *store.Store
-	k     *Keeper
+	t        *testing.T
+	home     string
+	instance string // of its own: another test run on this machine must not find our tags, nor we its
+	clk      *clock.Virtual
+	store    *store.Store
+	k        *Keeper
 
 	step func(string) // set by a test
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, home: t.TempDir(), clk: clock.NewVirtual(), step: func(string) {}}
+	w := &world{t: t, home: t.TempDir(), instance: rand.Text(), clk: clock.NewVirtual(), step: func(string) {}}
 	w.open()
 	return w
 }
 
 func storeIn(home string) string { return filepath.Join(home, "scv.db") }
 
-func options(home string, s *store.Store, clk clock.Clock, self process.ID) Options {
+func options(home, instance string, s *store.Store, clk clock.Clock, self process.ID) Options {
 	return Options{
 		Store: s, Clock: clk, Log: slog.New(slog.DiscardHandler), Procs: table, Self: self,
-		Instance: "8973cbc5", Home: home, MaxDepth: 2,
+		Instance: instance, Home: home, MaxDepth: 2,
 	}
 }
 
@@ -58,7 +60,7 @@ func (w *world) open(change ...func(*Options)) {
 	w.store = storetest.OpenAt(w.t, storeIn(w.home), w.clk)
 	self, err := process.Self()
 	must(w.t, err)
-	o := options(w.home, w.store, w.clk, self)
+	o := options(w.home, w.instance, w.store, w.clk, self)
 	o.step = func(name string) { w.step(name) }
 	for _, f := range change {
 		f(&o)
@@ -123,7 +125,7 @@ func (w *world) tagged(handle string) []process.Proc {
 	w.t.Helper()
 	view, err := table.Scan()
 	must(w.t, err)
-	return view.Tagged("8973cbc5", handle)
+	return view.Tagged(w.instance, handle)
 }
 
 // claim makes a message that waits for the report of a run.
@@ -151,9 +153,9 @@ func refusedAs(err error, code wire.Code) bool {
 const ownerMode = "SCV_DELEGATION_TEST_OWNER"
 
 // beOwner starts a run for each handle. Each writes its pid into <home>/<handle>.
-func beOwner(step, home string, handles []string) error {
+func beOwner(step, home, instance string, handles []string) error {
 	ctx := context.Background()
-	s, err := store.Open(ctx, store.Options{Path: storeIn(home), Clock: clock.System{}, Instance: "8973cbc5"})
+	s, err := store.Open(ctx, store.Options{Path: storeIn(home), Clock: clock.System{}, Instance: instance})
 	if err != nil {
 		return err
 	}
@@ -161,7 +163,7 @@ func beOwner(step, home string, handles []string) error {
 	if err != nil {
 		return err
 	}
-	o := options(home, s, clock.System{}, self)
+	o := options(home, instance, s, clock.System{}, self)
 	o.step = func(name string) {
 		if name == step {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -195,7 +197,7 @@ func (w *world) owner(step string, handles ...string) {
 	w.t.Helper()
 	must(w.t, w.store.Close())
 	w.store = nil
-	cmd := exec.Command(os.Args[0], append([]string{w.home}, handles...)...)
+	cmd := exec.Command(os.Args[0], append([]string{w.home, w.instance}, handles...)...)
 	cmd.Env = append(os.Environ(), ownerMode+"="+step)
 	cmd.Stderr = os.Stderr
 	must(w.t, cmd.Start())

@@ -12,6 +12,7 @@ import (
 
 	"scv/daemon/channel"
 	"scv/internal/clock"
+	"scv/internal/failpoint"
 	"scv/store"
 	"scv/wire"
 )
@@ -81,7 +82,7 @@ func (b *Inbox) take(tx *store.Delivery, account string, settings store.Account,
 		b.o.Log.Warn("message without a usable id dropped", "account", account)
 		return nil
 	}
-	known := tx.SeenMessage(account, m.ID)
+	known := tx.SeenMessage(account, m.ID) && !failpoint.Broken(failpoint.BrokenDedup)
 	if err := tx.MarkSeen(account, m.ID); err != nil || known {
 		return err
 	}

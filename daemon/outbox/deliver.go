@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"scv/daemon/channel"
+	"scv/internal/failpoint"
 	"scv/store"
 )
 
@@ -125,7 +126,13 @@ func send(ctx context.Context, adapter channel.Adapter, out channel.Outgoing) (r
 			err = fmt.Errorf("the adapter panicked (%T)", p) // its words may hold the message
 		}
 	}()
-	return adapter.Send(ctx, out)
+	if err := failpoint.Hit(failpoint.SendBefore); err != nil {
+		return r, err
+	}
+	if r, err = adapter.Send(ctx, out); err != nil {
+		return r, err
+	}
+	return r, failpoint.Hit(failpoint.SendAfter)
 }
 
 // attempt asks whether the text is still wanted; a question's may not be.

@@ -201,7 +201,7 @@ func (w *world) run() {
 	}
 	w.store = storetest.OpenAt(w.t, w.path, w.clk)
 	w.box = New(Options{
-		Store: w.store, Clock: w.clk, Log: slog.New(slog.DiscardHandler), Questions: w.questions,
+		Store: w.store, Log: slog.New(slog.DiscardHandler), Questions: w.questions,
 		Adapter: w.adapter, Delivered: w.onDelivered,
 	})
 	ctx, cancel := context.WithCancel(context.Background())

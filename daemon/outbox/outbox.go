@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"scv/daemon/channel"
-	"scv/internal/clock"
 	"scv/store"
 )
 
@@ -36,7 +35,6 @@ type Questions interface {
 // Options is what the daemon hands in.
 type Options struct {
 	Store     *store.Store
-	Clock     clock.Clock
 	Log       *slog.Logger
 	Adapter   func(account string) (channel.Adapter, bool)
 	Questions Questions

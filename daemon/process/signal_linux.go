@@ -6,6 +6,8 @@ import (
 	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	"scv/internal/failpoint"
 )
 
 // wholeGroup makes pidfd_send_signal signal the group that the pidfd's process gave its number to
@@ -15,7 +17,7 @@ const wholeGroup = 1 << 2
 // signalProcess signals exactly this process: the pidfd is opened first and the identity checked
 // after, so the pid cannot have passed to another in between.
 func signalProcess(id ID, sig unix.Signal) error {
-	if err := checkTarget(id.PID); err != nil {
+	if err := errors.Join(checkTarget(id.PID), failpoint.Hit(failpoint.Signal)); err != nil {
 		return err
 	}
 	return withPidfd(id, func(fd int) error {
@@ -28,7 +30,7 @@ func signalProcess(id ID, sig unix.Signal) error {
 
 // signalGroup signals the whole group as long as anchor, this very process, is in it.
 func signalGroup(anchor ID, group int, sig unix.Signal) error {
-	if err := errors.Join(checkTarget(anchor.PID), checkGroup(group)); err != nil {
+	if err := errors.Join(checkTarget(anchor.PID), checkGroup(group), failpoint.Hit(failpoint.Signal)); err != nil {
 		return err
 	}
 	return withPidfd(anchor, func(fd int) error {

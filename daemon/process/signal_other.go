@@ -7,12 +7,14 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"scv/internal/failpoint"
 )
 
 // signalProcess signals this process by its pid, just after its identity was checked. Between the two
 // the pid could pass to another; without pidfds nothing closes that gap.
 func signalProcess(id ID, sig unix.Signal) error {
-	if err := checkTarget(id.PID); err != nil {
+	if err := errors.Join(checkTarget(id.PID), failpoint.Hit(failpoint.Signal)); err != nil {
 		return err
 	}
 	if p, _, err := readProc(id.PID); err != nil || !p.Is(id) {
@@ -23,7 +25,7 @@ func signalProcess(id ID, sig unix.Signal) error {
 
 // signalGroup signals the whole group if anchor, this very process, is in it.
 func signalGroup(anchor ID, group int, sig unix.Signal) error {
-	if err := errors.Join(checkTarget(anchor.PID), checkGroup(group)); err != nil {
+	if err := errors.Join(checkTarget(anchor.PID), checkGroup(group), failpoint.Hit(failpoint.Signal)); err != nil {
 		return err
 	}
 	if p, _, err := readProc(anchor.PID); err != nil || !p.Is(anchor) || p.PGID != group || group == 0 {

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"scv/internal/failpoint"
 )
 
 // tagVariable names the runs a process belongs to, in its environment.
@@ -97,6 +99,9 @@ func (t *Table) start(spec Spec, files []*os.File, stdin *os.File) (*Child, erro
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var proc *os.Process
+	if err := failpoint.Hit(failpoint.SpawnBefore); err != nil {
+		return nil, err
+	}
 	err := withDefaultSignals(func() (err error) {
 		proc, err = os.StartProcess(spec.Path, append([]string{spec.Path}, spec.Args...), &os.ProcAttr{
 			Dir:   spec.Dir,
@@ -111,7 +116,7 @@ func (t *Table) start(spec Spec, files []*os.File, stdin *os.File) (*Child, erro
 		return nil, err
 	}
 	id, err := Lookup(proc.Pid) // it cannot be gone before it is reaped
-	if err != nil {
+	if err = errors.Join(err, failpoint.Hit(failpoint.SpawnAfter)); err != nil {
 		_ = proc.Kill()
 		_, _ = proc.Wait()
 		return nil, err

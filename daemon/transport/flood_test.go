@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -22,27 +21,29 @@ func onSocket(t *testing.T, h bus.Handler) house {
 	return open(t, transport.Options{SocketPath: t.TempDir() + "/scv.sock"}, control(h))
 }
 
-// TestSilentConnectionsAreBounded opens 1,000 connections that never say who they are.
+// TestSilentConnectionsAreBounded opens more connections than there is room for, which never say who
+// they are.
 func TestSilentConnectionsAreBounded(t *testing.T) {
 	h := onSocket(t, status)
 	d := bus.SocketDialer(h.SocketPath())
+	const silence = 1100
 	var silent []*raw
-	for range 1000 {
+	for range silence {
 		silent = append(silent, dialRaw(t, d))
 	}
 	if _, err := client(t, d).Control(t.Context(), wire.StatusCommand{}); err != nil {
 		t.Fatalf("another client is not served: %v", err)
 	}
 	cut := 0
-	for _, r := range silent[:1000-256] {
+	for _, r := range silent[:silence-256] {
 		r.expectCut()
 		cut++
 	}
-	newest := silent[999]
+	newest := silent[silence-1]
 	newest.hello(name(1))
 	newest.say("PING\r\n")
 	newest.expect("PONG")
-	t.Logf("%d of 1,000 silent connections were cut at once", cut)
+	t.Logf("%d of %d silent connections were cut", cut, silence)
 }
 
 func TestASilentConnectionIsCutInTime(t *testing.T) {
@@ -194,26 +195,4 @@ func measure(t *testing.T, c *bus.Client) time.Duration {
 	}
 	slices.Sort(took)
 	return took[197]
-}
-
-// TestOtherUsersAreRefused leaves every file open to the other user, so that only the check of the
-// peer stands.
-func TestOtherUsersAreRefused(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("needs root to act as another user")
-	}
-	folder, err := os.MkdirTemp("/tmp", "scv-uid")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(folder) })
-	h := open(t, transport.Options{SocketPath: folder + "/scv.sock", Identify: identifyUID}, control(status))
-	if err := errors.Join(os.Chmod(folder, 0o755), os.Chmod(h.SocketPath(), 0o666)); err != nil {
-		t.Fatal(err)
-	}
-	for uid, want := range map[uint32]string{0: "last: PONG", 65534: "-ERR 'authorization violation: another user's daemon'"} {
-		if got := helloAs(t, uid, h.SocketPath()); !strings.Contains(got, want) {
-			t.Errorf("user %d was told %q", uid, got)
-		}
-	}
 }

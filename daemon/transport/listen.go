@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"scv/internal/failpoint"
 )
 
 // acceptPause is how long the accept loop rests after an error, such as too many open files.
@@ -64,7 +66,7 @@ func removeStale(path string) error {
 	case info.Mode().Type() != fs.ModeSocket:
 		return fmt.Errorf("cannot listen on %q: something that is no socket stands there", path)
 	}
-	if err := os.Remove(path); err != nil {
+	if err := errors.Join(failpoint.Hit(failpoint.SocketRemove), os.Remove(path)); err != nil {
 		return fmt.Errorf("cannot remove the old socket: %w", err)
 	}
 	return nil

@@ -1,11 +1,14 @@
 package transport_test
 
 import (
+	"bufio"
 	"context"
+	"io"
 	"log/slog"
 	"net"
 	"os"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -21,6 +24,24 @@ func TestMain(m *testing.M) {
 		return
 	}
 	goleak.VerifyTestMain(m)
+}
+
+// The test binary run with this variable says hello at the socket it names, and prints what it hears.
+const helloAt = "SCV_TEST_HELLO_AT"
+
+func sayHello(path string) {
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		os.Stdout.WriteString(err.Error())
+		return
+	}
+	conn.SetDeadline(time.Now().Add(3 * time.Second))
+	io.WriteString(conn, "CONNECT {\"user\":\""+name(1)+"\"}\r\nPING\r\n")
+	lines := bufio.NewScanner(conn)
+	for lines.Scan() && lines.Text() != "PONG" {
+		os.Stdout.WriteString(lines.Text() + "\n")
+	}
+	os.Stdout.WriteString("last: " + lines.Text() + "\n")
 }
 
 // house is a transport with a served bus.

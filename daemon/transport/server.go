@@ -21,8 +21,7 @@ import (
 const (
 	readyTimeout = 5 * time.Second
 	drainTimeout = time.Second // for last replies on their way to slow clients
-
-	maxSubs = 128 // of one connection; the daemon's own has one for each subject
+	maxSubs      = 1024        // of one connection; a client has one for each request under way and each watch
 )
 
 // Peer is who is at the other end of one connection, decided when it was accepted.
@@ -58,6 +57,9 @@ type Server struct {
 func Start(ctx context.Context, o Options) (*Server, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if o.SocketPath != "" && o.Identify == nil {
+		return nil, errors.New("cannot open a socket without a way to tell who connects")
 	}
 	s := &Server{log: o.Log, options: o, pass: secret(), registry: newRegistry()}
 	if err := s.startNATS(); err != nil {

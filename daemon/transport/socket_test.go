@@ -1,76 +1,18 @@
 package transport_test
 
 import (
-	"bufio"
-	"io"
 	"io/fs"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"scv/daemon/transport"
 	"scv/wire"
 	"scv/wire/bus"
 )
-
-// The test binary run with this variable says hello at the socket it names, and prints what it hears.
-const helloAt = "SCV_TEST_HELLO_AT"
-
-func sayHello(path string) {
-	conn, err := net.Dial("unix", path)
-	if err != nil {
-		os.Stdout.WriteString(err.Error())
-		return
-	}
-	conn.SetDeadline(time.Now().Add(3 * time.Second))
-	io.WriteString(conn, "CONNECT {\"user\":\""+name(1)+"\"}\r\nPING\r\n")
-	lines := bufio.NewScanner(conn)
-	for lines.Scan() && lines.Text() != "PONG" {
-		os.Stdout.WriteString(lines.Text() + "\n")
-	}
-	os.Stdout.WriteString("last: " + lines.Text() + "\n")
-}
-
-func helloAs(t *testing.T, uid uint32, path string) string {
-	t.Helper()
-	copied := filepath.Join(filepath.Dir(path), "hello")
-	if err := os.Link(os.Args[0], copied); err != nil { // where the other user can reach it
-		if out, err := exec.Command("cp", os.Args[0], copied).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-	}
-	defer os.Remove(copied)
-	cmd := exec.Command(copied)
-	cmd.Env = []string{helloAt + "=" + path}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return string(out)
-}
-
-// identifyUID asks the kernel, as the daemon does.
-func identifyUID(conn *net.UnixConn) transport.Peer {
-	p := transport.Peer{UID: -1}
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return p
-	}
-	raw.Control(func(fd uintptr) {
-		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
-			p.PID, p.UID = int(cred.Pid), int(cred.Uid)
-		}
-	})
-	return p
-}
 
 // TestTheSocketIsNeverOpenToOthers looks at the socket as often as it can while it is made a hundred
 // times, under a umask that closes nothing.

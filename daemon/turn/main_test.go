@@ -3,6 +3,7 @@ package turn
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -104,6 +105,7 @@ func (l *logs) has(text string) bool {
 type world struct {
 	t      *testing.T
 	home   string
+	inst   string // an instance of its own: another test run on this machine must not find our tags, nor we its
 	clk    *clock.Virtual
 	logs   *logs
 	store  *store.Store
@@ -122,7 +124,7 @@ type world struct {
 // newWorld has one agent, which follows a script.
 func newWorld(t *testing.T, script ...testexe.Step) *world {
 	w := &world{
-		t: t, home: t.TempDir(), clk: clock.NewVirtual(), logs: &logs{}, stop: func() {},
+		t: t, home: t.TempDir(), inst: rand.Text(), clk: clock.NewVirtual(), logs: &logs{}, stop: func() {},
 		agents: scripted(map[string]testexe.Script{"fake": script}),
 		limits: Limits{Owner: time.Minute, Others: time.Minute, Concurrent: 4},
 	}
@@ -158,7 +160,7 @@ func (w *world) open() {
 	must(w.t, err)
 	log := slog.New(slog.NewTextHandler(w.logs, nil))
 	w.runs = delegation.New(delegation.Options{
-		Store: w.store, Clock: w.clk, Log: log, Procs: table, Self: self, Instance: "8973cbc5", Home: w.home, MaxDepth: 2,
+		Store: w.store, Clock: w.clk, Log: log, Procs: table, Self: self, Instance: w.inst, Home: w.home, MaxDepth: 2,
 	})
 	w.engine = New(Options{
 		Store: w.store, Clock: w.clk, Log: log, Runs: w.runs,

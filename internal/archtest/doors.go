@@ -19,7 +19,7 @@ type Door struct {
 }
 
 // Packages that exist for tests alone.
-var testRooms = []string{"store/storetest", "internal/testexe", "internal/archtest"}
+var testRooms = []string{"store/storetest", "daemon/channel/channeltest", "internal/testexe", "internal/archtest"}
 
 // Rooms where a time is stored or compared with a stored one.
 var timedRooms = []string{
@@ -48,7 +48,7 @@ var doors = []Door{
 	// Processes and signals.
 	{Import: "os/exec", Names: []string{"Command", "CommandContext", "Cmd"}, Open: []string{"daemon/process", "internal/demo", "internal/testexe"}, Tests: true, Why: "one room spawns, so that one room knows every child and reaps it"},
 	{Import: "os", Names: []string{"StartProcess", "FindProcess"}, Open: []string{"daemon/process", "internal/demo", "internal/testexe"}, Tests: true, Why: "one room spawns and signals, after it has proven whose process it is"},
-	{Import: "syscall", Names: []string{"Kill", "ForkExec", "StartProcess", "Exec", "Wait4"}, Open: []string{"daemon/process", "internal/demo", "internal/testexe"}, Tests: true, Why: "one room spawns, signals and reaps"},
+	{Import: "syscall", Names: []string{"Kill", "ForkExec", "StartProcess", "Exec", "Wait4"}, Open: []string{"daemon/process", "internal/demo", "internal/testexe", "internal/failpoint"}, Tests: true, Why: "one room spawns, signals and reaps; a failpoint kills nobody but itself"},
 	{Import: "golang.org/x/sys/unix", Names: []string{"Kill", "PidfdOpen", "PidfdSendSignal", "Exec", "Wait4", "Waitid"}, Open: []string{"daemon/process"}, Tests: true, Why: "one room spawns, signals and reaps"},
 	{Import: "os/signal", Open: []string{"cmd/scv", "daemon/process", "internal/demo", "internal/testexe"}, Tests: true, Why: "the hand turns a signal into the end of a context; everybody else sees the context"},
 

@@ -15,10 +15,13 @@ type Room struct {
 // The values that pass between the daemon's limbs: plain types, no powers.
 var plain = []string{"wire", "internal/clock"}
 
+// The rooms with an effect on the world outside mark its moments for the tests of faults.
+var effects = append([]string{"internal/failpoint"}, plain...)
+
 // The ports of the limbs that work on the store: how they reach a platform, an agent, a process, a rule.
 var ports = append([]string{
 	"store", "daemon/channel", "daemon/agent", "daemon/process", "daemon/confirm",
-}, plain...)
+}, effects...)
 
 // rooms is the whole house; the first row that matches counts. Tests may look over these fences
 // (they drive a room from outside); the doors of doors.go hold for them too.
@@ -26,29 +29,30 @@ var rooms = []Room{
 	{"wire", nil, "the language knows no transport, no store and no rule"},
 	{"wire/bus", []string{"wire"}, "the bus carries the language and knows nothing of what is said"},
 	{"internal/clock", nil, "everybody may ask for the time, so it may depend on nobody"},
+	{"internal/failpoint", nil, "it names moments, and knows nothing of what happens in them"},
 	{"internal/archtest", nil, "it judges the others from their text alone"},
 	{"internal/testexe", nil, "fake programs are driven by data and know nothing of SCV"},
 	{"internal/demo", nil, "the demo uses the scv command as a person would"},
 
-	{"migrations", plain, "each step owns frozen copies of its types: a change of today's types must not change the past"},
-	{"store", append([]string{"migrations"}, plain...), "the memory keeps records and knows no rule and no limb"},
+	{"migrations", effects, "each step owns frozen copies of its types: a change of today's types must not change the past"},
+	{"store", append([]string{"migrations"}, effects...), "the memory keeps records and knows no rule and no limb"},
 	{"store/storetest", append([]string{"store"}, plain...), "it opens stores for the tests of others"},
 
-	{"daemon/process", append([]string{"daemon/caller"}, plain...), "it has the power to kill and must not know why; caller lends it plain types"},
+	{"daemon/process", append([]string{"daemon/caller"}, effects...), "it has the power to kill and must not know why; caller lends it plain types"},
 	{"daemon/caller", plain, "a pure decision over facts: who may what is read in one place"},
 	{"daemon/confirm", plain, "pure rules: every race of a question is read in one place"},
 	{"daemon/notify", plain, "a pure choice of a chat from facts: it sends nothing"},
 	{"daemon/config", plain, "it reads config.toml into plain values and knows no reader of them"},
-	{"daemon/transport", []string{"wire", "daemon/caller"}, "it moves bytes and identities and knows no handler"},
+	{"daemon/transport", []string{"wire", "daemon/caller", "internal/failpoint"}, "it moves bytes and identities and knows no handler"},
 	{"daemon/channel", plain, "a port: an adapter gets what it needs as values and functions"},
 	{"daemon/channel/...", append([]string{"daemon/channel"}, plain...), "an adapter knows one platform, neither the store nor the bus nor another adapter"},
 	{"daemon/agent", plain, "a port: a driver gets what it needs as values and functions, neither store nor bus"},
 	{"daemon/reconcile", ports, "the loop compares desired with observed and knows no platform by name"},
 	{"daemon/inbox", ports, "answers and rules come to it as functions, so that no import points upward"},
-	{"daemon/turn", ports, "it knows agents and channels only by their ports"},
+	{"daemon/turn", append([]string{"daemon/delegation"}, ports...), "a turn is one run and its reply; it knows agents and channels only by their ports"},
 	{"daemon/outbox", ports, "it knows channels only by their port"},
-	{"daemon/delegation", ports, "it keeps records of runs; who asked for them is not its business"},
-	{"daemon", []string{"daemon/...", "store", "wire/...", "internal/clock"}, "the composition root is where the limbs meet; the past is the store's business"},
+	{"daemon/delegation", append([]string{"daemon/caller"}, ports...), "it tells caller which runs there are and keeps records of runs; who asked for them is not its business"},
+	{"daemon", []string{"daemon/...", "store", "wire/...", "internal/clock", "internal/failpoint"}, "the composition root is where the limbs meet; the past is the store's business"},
 
 	{"cmd/scv", []string{"wire", "wire/bus"}, "a hand speaks to the daemon by the bus; a file that needs more has its row in handFiles"},
 }

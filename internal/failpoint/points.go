@@ -12,7 +12,7 @@ const (
 	StoreRename       = "store.rename" // a new file takes the place of the store, or of a copy of it
 	SpawnBefore       = "spawn.before" // of an agent's process
 	SpawnAfter        = "spawn.after"
-	Signal            = "signal" // to a process of a run
+	Signal            = "signal"      // to a process of a run
 	SendBefore        = "send.before" // of a message to a platform
 	SendAfter         = "send.after"
 	RunFiles          = "run.files" // removal of what a run printed

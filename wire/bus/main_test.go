@@ -14,7 +14,31 @@ import (
 	"scv/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// The test binary run with this variable listens at the socket it names.
+const listenAt = "SCV_TEST_LISTEN_AT"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(listenAt); path != "" {
+		listen(path)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// listen is what the test binary does as the stranger, until its input ends.
+func listen(path string) {
+	l, err := net.Listen("unix", path)
+	if err == nil {
+		err = os.Chmod(path, 0o666)
+	}
+	if err != nil {
+		os.Stdout.WriteString(err.Error() + "\n")
+		return
+	}
+	defer l.Close()
+	os.Stdout.WriteString("listening\n")
+	os.Stdin.Read(make([]byte, 1))
+}
 
 const patience = 20 * time.Second
 

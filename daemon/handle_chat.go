@@ -7,6 +7,7 @@ import (
 
 	"scv/daemon/channel/local"
 	"scv/daemon/confirm"
+	"scv/internal/failpoint"
 	"scv/store"
 	"scv/wire"
 )
@@ -24,7 +25,7 @@ func (d *Daemon) handleChatSend(ctx context.Context, _ call, ask wire.ChatSend) 
 		return wire.ChatSent{}, err
 	}
 	seq, repeated := d.findLine(id, ask.ID)
-	if repeated {
+	if repeated && !failpoint.Broken(failpoint.BrokenDedup) {
 		return wire.ChatSent{ID: ask.ID, Seq: seq, Duplicate: true}, nil
 	}
 	adapter, there := d.locals.get(id)

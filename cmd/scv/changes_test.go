@@ -100,7 +100,7 @@ func TestBrokenConnectionIsAskedOnceMore(t *testing.T) {
 	}
 }
 
-// TestSilentDaemon (field report 35): it accepts and says nothing. Within 3 s we say so and who it is.
+// TestSilentDaemon: it accepts and says nothing. Within 3 s we say so and who it is.
 func TestSilentDaemon(t *testing.T) {
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 const (
 	// connectLimit bounds the handshake. A daemon that hangs must be told from one that is gone
-	// within 3 s (field report 35).
+	// within 3 s (docs/rules.md §10).
 	connectLimit = 2500 * time.Millisecond
 	// readLimit bounds a question that the daemon answers from memory.
 	readLimit = 3 * time.Second
@@ -26,7 +26,7 @@ const (
 	// backLimit is how long a daemon that just went away, or is just starting, is waited for.
 	backLimit = 3 * time.Second
 	backPause = 50 * time.Millisecond
-	// quiet is how long nothing needs to be said about a wait (control.md: over a second).
+	// quiet is how long nothing needs to be said about a wait (docs/rules.md §8).
 	quiet = time.Second
 )
 

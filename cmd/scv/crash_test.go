@@ -50,19 +50,32 @@ func TestCrashes(t *testing.T) {
 	moments := rand.New(rand.NewPCG(seed, 0))
 	for round := range rounds {
 		d := startDaemon(t, home)
-		d.verify(t, m)
+		d.hold(t, d.verify(t, m))
 		d.disturb(t, m, seed, round, moment{acks: moments.IntN(25), after: time.Duration(moments.IntN(20)) * time.Millisecond})
 	}
-	d := startDaemon(t, home)
-	d.verify(t, m)
-	m.awaitAnswers(t, d)
-	m.checkExecutions(t)
+	m.conclude(t, startDaemon(t, home))
+	t.Log(m.summary())
+}
+
+// hold ends the test if there are complaints.
+func (d *daemonProcess) hold(t *testing.T, found complaints) {
+	t.Helper()
+	if len(found.list) > 0 {
+		t.Fatalf("%s\n%s", strings.Join(found.list, "\n"), d.log())
+	}
+}
+
+// conclude is the end of every harness: all is answered once, nothing runs, the store is sound.
+func (m *model) conclude(t *testing.T, d *daemonProcess) {
+	t.Helper()
+	d.hold(t, d.verify(t, m))
+	d.hold(t, m.awaitAnswers(t, d))
+	d.hold(t, m.executions(t))
 	d.terminate(t)
-	if err := store.Check(t.Context(), filepath.Join(home, "scv.db")); err != nil {
+	if err := store.Check(t.Context(), filepath.Join(m.home, "scv.db")); err != nil {
 		t.Errorf("the store is damaged: %v", err)
 	}
-	awaitNobody(t, home)
-	t.Log(m.summary())
+	awaitNobody(t, m.home)
 }
 
 func number(t *testing.T, name string, otherwise int) int {
@@ -82,30 +95,58 @@ type daemonProcess struct {
 	cmd    *exec.Cmd
 	home   string
 	stderr *os.File
+	ended  chan struct{} // closed when the process was waited for
+	err    error         // of that wait
 }
 
 // startDaemon starts scv run and waits until it answers.
 func startDaemon(t *testing.T, home string, flags ...string) *daemonProcess {
 	t.Helper()
+	d := spawnDaemon(t, home, "scv", nil, flags...)
+	if err := d.ready(t); err != nil {
+		t.Fatalf("the daemon does not answer: %v\n%s", err, d.log())
+	}
+	return d
+}
+
+// spawnDaemon starts program as a daemon; it may end at once.
+func spawnDaemon(t *testing.T, home, program string, env []string, flags ...string) *daemonProcess {
+	t.Helper()
 	log, err := os.OpenFile(filepath.Join(filepath.Dir(home), "log"), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &daemonProcess{cmd: exec.Command("scv", append([]string{"run"}, flags...)...), home: home, stderr: log}
-	d.cmd.Env = append(os.Environ(), "SCV_HOME="+home)
+	d := &daemonProcess{cmd: exec.Command(program, append([]string{"run"}, flags...)...), home: home, stderr: log, ended: make(chan struct{})}
+	d.cmd.Env = append(append(os.Environ(), "SCV_HOME="+home), env...)
 	d.cmd.Stderr = log
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	go func() {
+		d.err = d.cmd.Wait()
+		close(d.ended)
+	}()
 	t.Cleanup(func() { d.kill(); log.Close() })
+	return d
+}
+
+var errEnded = errors.New("it has ended")
+
+// ready waits until the daemon answers, or says why it never will.
+func (d *daemonProcess) ready(t *testing.T) error {
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(2 * time.Millisecond) {
 		client, err := d.connect(t.Context())
 		if err == nil {
 			client.Close()
-			return d
+			return nil
+		}
+		select {
+		case <-d.ended:
+			return errEnded
+		default:
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the daemon does not answer: %v\n%s", err, d.log())
+			return err
 		}
 	}
 }
@@ -126,10 +167,8 @@ func (d *daemonProcess) log() string {
 }
 
 func (d *daemonProcess) kill() {
-	if d.cmd.ProcessState == nil {
-		_ = d.cmd.Process.Kill()
-		_ = d.cmd.Wait()
-	}
+	_ = d.cmd.Process.Kill()
+	<-d.ended
 }
 
 // terminate is an orderly stop: at most 8 s, exit code 0.
@@ -139,8 +178,8 @@ func (d *daemonProcess) terminate(t *testing.T) {
 	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.cmd.Wait(); err != nil {
-		t.Fatalf("stopping: %v\n%s", err, d.log())
+	if <-d.ended; d.err != nil {
+		t.Fatalf("stopping: %v\n%s", d.err, d.log())
 	}
 	if took := time.Since(begin); took > 8*time.Second {
 		t.Errorf("stopping took %s", took)
@@ -165,30 +204,43 @@ func (w moment) await(m *model) {
 // disturb lets clients loose and kills the daemon at the moment.
 func (d *daemonProcess) disturb(t *testing.T, m *model, seed uint64, round int, when moment) {
 	t.Helper()
+	stop := d.letLoose(t, m, seed, round, expectedEnd)
+	when.await(m)
+	d.kill()
+	stop()
+}
+
+// letLoose starts four clients, which act until their daemon is gone or stop is called. An error that
+// is not expected fails the test.
+func (d *daemonProcess) letLoose(t *testing.T, m *model, seed uint64, round int, expected func(context.Context, error) bool) (stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var workers sync.WaitGroup
 	for w := range 4 {
-		client, err := d.connect(ctx)
-		if err != nil {
-			t.Fatalf("round %d: %v\n%s", round, err, d.log())
-		}
 		random := rand.New(rand.NewPCG(seed, uint64(round*100+w+1)))
 		workers.Go(func() {
+			client, err := d.connect(ctx)
+			if err != nil {
+				if !expected(ctx, err) {
+					t.Errorf("round %d: %v", round, err)
+				}
+				return
+			}
 			defer client.Close()
 			for ctx.Err() == nil {
-				if err := m.act(ctx, client, w, random); err != nil {
-					if !expectedEnd(ctx, err) {
-						t.Errorf("round %d: %v", round, err)
-					}
+				err := m.act(ctx, client, w, random)
+				if err != nil && !expected(ctx, err) {
+					t.Errorf("round %d: %v", round, err)
+				}
+				select {
+				case <-client.Closed():
 					return
+				default:
 				}
 			}
 		})
 	}
-	when.await(m)
-	d.kill()
-	cancel()
-	workers.Wait()
+	return func() { cancel(); workers.Wait() }
 }
 
 // expectedEnd tells the loss of the daemon from a fault.

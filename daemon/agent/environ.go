@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allowed is what every agent gets of the daemon's environment (control.md §4).
+// allowed is what every agent gets of the daemon's environment (docs/rules.md §4).
 var allowed = []string{"HOME", "USER", "LOGNAME", "PATH", "SHELL", "LANG", "TERM", "TZ", "TMPDIR"}
 
 // ours is never passed on: who may tell the service manager that the daemon is well, and what only the

@@ -17,7 +17,7 @@ type Found struct {
 	Path string // "" when it is not on PATH
 }
 
-// Known lists the programs that we know. claude and codex were measured (agents.md); gemini and opencode
+// Known lists the programs that we know. claude and codex were measured; gemini and opencode
 // are as their own documentation says: each reads its prompt from a standard input that is no terminal.
 func Known() []Program {
 	return []Program{

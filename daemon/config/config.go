@@ -11,21 +11,21 @@ import (
 // Name of the file in the home.
 const Name = "config.toml"
 
-// MaxBytes is the largest file read (channels.md §1.2).
+// MaxBytes is the largest file read (docs/rules.md §10).
 const MaxBytes = 1 << 20
 
-// Defaults, with the page that sets them.
+// Defaults; why each has its value is in docs/rules.md §10.
 const (
-	DefaultMaxDepth    = 2                           // control.md §4
-	DefaultOwnerTurn   = 4*time.Hour + 5*time.Minute // channels.md §1.3
-	DefaultOthersTurn  = 300 * time.Second           // channels.md §1.3
-	DefaultConcurrent  = 4                           // channels.md §4.4: turns at once in one account
-	DefaultLogLevel    = slog.LevelInfo              // ours
-	DefaultReconcile   = 2 * time.Second             // control.md §3
-	DefaultStopGrace   = 5 * time.Second             // control.md §3
-	DefaultBackoffMin  = 1 * time.Second             // control.md §3
-	DefaultBackoffMax  = 60 * time.Second            // control.md §3
-	DefaultStableAfter = 60 * time.Second            // control.md §3
+	DefaultMaxDepth    = 2
+	DefaultOwnerTurn   = 4*time.Hour + 5*time.Minute
+	DefaultOthersTurn  = 300 * time.Second
+	DefaultConcurrent  = 4 // turns at once in one account
+	DefaultLogLevel    = slog.LevelInfo
+	DefaultReconcile   = 2 * time.Second
+	DefaultStopGrace   = 5 * time.Second
+	DefaultBackoffMin  = 1 * time.Second
+	DefaultBackoffMax  = 60 * time.Second
+	DefaultStableAfter = 60 * time.Second
 )
 
 // Config is the whole file, checked, with defaults filled in.

@@ -8,7 +8,7 @@ import (
 	"scv/wire"
 )
 
-// Numbers of design/control, section 6.
+// Numbers of docs/rules.md §6.
 const (
 	MaxOpenPerChat = 8
 	MaxOpenPerRun  = 3

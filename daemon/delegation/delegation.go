@@ -17,7 +17,7 @@ import (
 	"scv/store"
 )
 
-// Numbers of control §4.
+// Numbers of docs/rules.md §4.
 const (
 	passInterval = time.Second      // between two looks at the processes
 	orphanGrace  = 3 * time.Second  // an orphan is listed this long before it is stopped (gone ≤ 10 s)

@@ -17,7 +17,7 @@ import (
 	"scv/wire"
 )
 
-// Limits on claimed, unanswered messages (channels: 8 of one conversation, 64 of one account).
+// Limits on claimed, unanswered messages (docs/rules.md §9).
 const (
 	MaxPerConversation = 8
 	MaxPerAccount      = 64

@@ -7,8 +7,8 @@ import (
 	"scv/store"
 )
 
-// Bounds of what a reply carries along (channels: held text is cut to 8 KiB, a carrier stays in one
-// 16 KiB message).
+// Bounds of what a reply carries along (docs/rules.md §9): held text is cut, and a carrier stays in one
+// message.
 const (
 	maxCarried = 16 << 10
 	maxHeld    = 8 << 10

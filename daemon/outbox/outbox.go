@@ -13,7 +13,7 @@ import (
 	"scv/store"
 )
 
-// Bounds of one delivery (channels: quick tries after 1 s and 2 s, then doubling to 60 s for ever).
+// Bounds of one delivery (docs/rules.md §9): quick tries first, then doubling, for ever.
 const (
 	sendTimeout = 60 * time.Second
 	firstDelay  = time.Second

@@ -14,11 +14,11 @@ import (
 	"scv/wire"
 )
 
-// hours of false time for TestACrowd; field report 83 was seen over days.
+// hours of false time for TestACrowd; the fault it looks for was once seen only after days.
 const hours = 2
 
-// Figure R7: 128 accounts, 64 flapping at 1 Hz, 16 hanging in stop, 8 expired. I3 is asserted by
-// world.enter throughout.
+// The crowd: 128 accounts, 64 flapping at 1 Hz, 16 hanging in stop, 8 expired. That there are never two
+// of one account is asserted by world.enter throughout.
 func TestACrowd(t *testing.T) {
 	in(t, func(t *testing.T) {
 		w := begin(t, &world{plays: map[string][]play{}})

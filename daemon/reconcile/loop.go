@@ -14,7 +14,7 @@ import (
 	"scv/wire"
 )
 
-// The numbers of control.md §3.
+// The numbers of docs/rules.md §3.
 const (
 	DefaultInterval    = 2 * time.Second  // between passes
 	DefaultStopGrace   = 5 * time.Second  // from asking to stop until it is reported

@@ -134,7 +134,7 @@ func TestAVanishedInstanceIsStartedAgain(t *testing.T) {
 	})
 }
 
-// I7, field report 84: once is enough to know, and only a person changes it.
+// Once is enough to know, and only a person changes it.
 func TestFailedIsNotRetriedUntilAPersonActs(t *testing.T) {
 	expired := play{ends: channel.Permanent("log in again"), lives: time.Second}
 	changed, fresh := anAccount("a"), anAccount("a")

@@ -222,7 +222,7 @@ func (s *scripted) Send(ctx context.Context, out channel.Outgoing) (channel.Rece
 	return channel.Receipt{MessageID: out.ClientID}, nil
 }
 
-// enter counts what is alive; two of one account is the breach that must never be (I3).
+// enter counts what is alive; two of one account is the breach that must never be.
 func (w *world) enter(id string, n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

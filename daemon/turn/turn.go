@@ -16,7 +16,7 @@ import (
 	"scv/store"
 )
 
-// MaxAnswer is the largest answer in bytes; a longer one is cut with a mark (channels: 64 KiB).
+// MaxAnswer is the largest answer in bytes; a longer one is cut with a mark (docs/rules.md §9).
 const MaxAnswer = 64 << 10
 
 const lookAgain = 2 * time.Second // should a wake be missed by a fault

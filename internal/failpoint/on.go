@@ -20,6 +20,9 @@ const Variable = "SCV_FAILPOINTS"
 // StallTime is how long a stalled point waits.
 const StallTime = 3 * time.Second
 
+// HitsVariable names a file to which each planned fault adds a line when it happens.
+const HitsVariable = "SCV_FAILPOINTS_HITS"
+
 type plan struct {
 	mode string
 	at   int
@@ -58,6 +61,7 @@ func Hit(point string) error {
 	if !now {
 		return nil
 	}
+	record(point + "=" + p.mode)
 	switch p.mode {
 	case "crash":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -71,3 +75,12 @@ func Hit(point string) error {
 
 // Broken reports whether a promise is broken on purpose.
 func Broken(what string) bool { return broken[what] }
+
+func record(line string) {
+	f, err := os.OpenFile(os.Getenv(HitsVariable), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return // nobody wants to know
+	}
+	defer f.Close()
+	_, _ = f.WriteString(line + "\n")
+}

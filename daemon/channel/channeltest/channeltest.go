@@ -35,7 +35,7 @@ type Subject struct {
 type Make func(t *testing.T, host channel.Host) Subject
 
 const (
-	grace = 5 * time.Second  // an adapter must stop within it (control §3)
+	grace = 5 * time.Second  // an adapter must stop within it (docs/rules.md §3)
 	limit = 20 * time.Second // of every other wait
 )
 

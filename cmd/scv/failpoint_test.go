@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"scv/internal/failpoint"
+	"scv/wire"
+)
+
+// failing builds scv with its failpoints in.
+var failing = sync.OnceValues(func() (string, error) {
+	folder, err := os.MkdirTemp("", "scv-failpoints-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(folder, "scv")
+	out, err := exec.Command("go", "build", "-tags", "failpoints", "-o", path, ".").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, out)
+	}
+	return path, err
+})
+
+func failingBuild(t *testing.T) string {
+	t.Helper()
+	path, err := failing()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestFailpoints plans a fault at every commit and every effect on the world outside: the daemon dies
+// there, is told of an error there, or waits there. Whatever it acknowledged holds afterwards.
+func TestFailpoints(t *testing.T) {
+	program := failingBuild(t)
+	seed := uint64(number(t, "SCV_CRASH_SEED", int(time.Now().UnixNano()%1e9)))
+	t.Logf("seed %d (SCV_CRASH_SEED=%d repeats it)", seed, seed)
+	random := rand.New(rand.NewPCG(seed, 7))
+	for _, point := range failpoint.All {
+		for _, mode := range []string{"crash", "error", "stall"} {
+			at := 1
+			if strings.HasPrefix(point, "store.commit") {
+				at = 3 + random.IntN(25) // the first ones belong to the start
+			}
+			t.Run(point+"="+mode, func(t *testing.T) { planned(t, program, point, mode, at, seed) })
+		}
+	}
+}
+
+// planned lets one fault happen under load, and holds what is left against what was acknowledged.
+func planned(t *testing.T, program, point, mode string, at int, seed uint64) {
+	home := newHome(t)
+	m := newModel(home)
+	prelude(t, point, home)
+	hits := filepath.Join(filepath.Dir(home), "hits")
+	d := spawnDaemon(t, home, program, []string{
+		fmt.Sprintf("SCV_FAILPOINTS=%s=%s@%d", point, mode, at), "SCV_FAILPOINTS_HITS=" + hits,
+	})
+	if err := d.ready(t); err == nil {
+		tolerant := func(ctx context.Context, err error) bool { return expectedEnd(ctx, err) || refusedFor(err, mode) }
+		stop := d.letLoose(t, m, seed, 1, tolerant)
+		awaitHit(t, d, m, hits)
+		stop()
+	} else if mode == "stall" {
+		t.Fatalf("a stall ended the start: %v\n%s", err, d.log())
+	}
+	if _, err := os.Stat(hits); err != nil {
+		t.Fatalf("the fault never happened\n%s", d.log())
+	}
+	d.kill()
+	m.conclude(t, startDaemon(t, home))
+}
+
+// prelude leaves something for the fault to happen at: a socket of a daemon that was killed.
+func prelude(t *testing.T, point, home string) {
+	if point == failpoint.SocketRemove {
+		startDaemon(t, home).kill()
+	}
+}
+
+// refusedFor tells a planned error from a fault: the daemon may refuse as unavailable, never otherwise.
+func refusedFor(err error, mode string) bool {
+	r, ok := asRefusal(err)
+	return ok && mode != "crash" && (r.Code == wire.Unavailable || r.Code == wire.DelegationError)
+}
+
+// awaitHit waits until the fault has happened and the clients have gone on for a while. A daemon in a
+// stalled step goes on answering.
+func awaitHit(t *testing.T, d *daemonProcess, m *model, hits string) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		select {
+		case <-d.ended:
+			return
+		default:
+		}
+		if _, err := os.Stat(hits); err == nil {
+			break
+		}
+	}
+	c, err := d.connect(t.Context())
+	if err != nil {
+		return // it is dying
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	if _, err := c.Control(ctx, wire.StatusCommand{}); err != nil && !expectedEnd(ctx, err) {
+		t.Errorf("status after the fault: %v", err)
+	}
+	moment{acks: 10, after: 10 * time.Millisecond}.await(m)
+}
+
+// TestHarnessCatchesBrokenBuilds: a build that breaks a promise must be found out, or the harness is
+// worth nothing.
+func TestHarnessCatchesBrokenBuilds(t *testing.T) {
+	program := failingBuild(t)
+	for _, broken := range []string{failpoint.BrokenAck, failpoint.BrokenDedup} {
+		t.Run(broken, func(t *testing.T) {
+			home := newHome(t)
+			m := newModel(home)
+			for round := range 40 {
+				d := spawnDaemon(t, home, program, []string{"SCV_FAILPOINTS=" + broken})
+				if err := d.ready(t); err != nil {
+					t.Fatalf("%v\n%s", err, d.log())
+				}
+				found := d.verify(t, m)
+				found.list = append(found.list, m.executions(t).list...)
+				var answers complaints
+				m.unanswered(&answers)
+				if found.list = append(found.list, answers.list...); len(found.list) > 0 {
+					t.Logf("found out in round %d: %s", round, found.list[0])
+					d.kill()
+					startDaemon(t, home).terminate(t) // whose start clears up what still runs
+					return
+				}
+				d.disturb(t, m, 1, round, moment{acks: 12})
+			}
+			t.Error("the harness did not notice")
+		})
+	}
+}

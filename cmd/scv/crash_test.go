@@ -22,7 +22,7 @@ import (
 
 const crashConfig = `
 [agents.echo]
-command = ["sh", "-c", "read -r line; echo \"$line\" >> executed; sleep 0.0$((${#line} % 9)); echo \"answer to $line\""]
+command = ["sh", "-c", "read -r line; [ -n \"$line\" ] || exit 1; echo \"$line\" >> executed; sleep 0.0$((${#line} % 9)); echo \"answer to $line\""]
 prompt = "stdin"
 
 [notify]
@@ -51,7 +51,7 @@ func TestCrashes(t *testing.T) {
 	for round := range rounds {
 		d := startDaemon(t, home)
 		d.hold(t, d.verify(t, m))
-		d.disturb(t, m, seed, round, moment{acks: moments.IntN(25), after: time.Duration(moments.IntN(20)) * time.Millisecond})
+		d.disturb(t, m, seed, round, moment{acks: moments.IntN(25), after: time.Duration(moments.IntN(20)) * time.Millisecond}, expectedEnd)
 	}
 	m.conclude(t, startDaemon(t, home))
 	t.Log(m.summary())
@@ -202,9 +202,9 @@ func (w moment) await(m *model) {
 }
 
 // disturb lets clients loose and kills the daemon at the moment.
-func (d *daemonProcess) disturb(t *testing.T, m *model, seed uint64, round int, when moment) {
+func (d *daemonProcess) disturb(t *testing.T, m *model, seed uint64, round int, when moment, expected func(context.Context, error) bool) {
 	t.Helper()
-	stop := d.letLoose(t, m, seed, round, expectedEnd)
+	stop := d.letLoose(t, m, seed, round, expected)
 	when.await(m)
 	d.kill()
 	stop()

@@ -144,7 +144,7 @@ func TestHarnessCatchesBrokenBuilds(t *testing.T) {
 					startDaemon(t, home).terminate(t) // whose start clears up what still runs
 					return
 				}
-				d.disturb(t, m, 1, round, moment{acks: 12})
+				d.disturb(t, m, 1, round, moment{acks: 12}, func(context.Context, error) bool { return true })
 			}
 			t.Error("the harness did not notice")
 		})

@@ -67,10 +67,12 @@ func (d *Daemon) routes() []route {
 func (d *Daemon) endpoints() []bus.Endpoint {
 	var all []bus.Endpoint
 	for _, r := range d.routes() {
-		all = append(all, bus.Endpoint{Name: endpointName(r.subject), Subject: r.subject,
+		all = append(all, bus.Endpoint{
+			Name: endpointName(r.subject), Subject: r.subject,
 			Handle: func(ctx context.Context, request bus.Request) ([]byte, error) {
 				return d.serve(ctx, r, request)
-			}})
+			},
+		})
 	}
 	return all
 }

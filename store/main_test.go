@@ -152,13 +152,23 @@ func fillStore(t testing.TB, s *Store) {
 		}
 		return d.PutConversation("local:default", "c", Conversation{Agent: "claude", Session: "s1", Turns: 3, LastUse: now})
 	}))
+	fillObservations(t, s, now)
+}
+
+func fillObservations(t testing.TB, s *Store, now clock.Stamp) {
+	t.Helper()
+	ctx := context.Background()
 	must(t, s.Observe(ctx, func(o *Observation) error {
 		for _, c := range []Confirm{
-			{ID: "0123456789ab", Code: "3f", Account: "local:default", Chat: "main", Owner: "uid:1000", Question: "Deploy?",
-				Timeout: 30 * time.Minute, Asked: now, Noted: now, LastPolled: now, State: wire.Pending},
-			{ID: "ba9876543210", Code: "4e", Account: "local:default", Chat: "main", Owner: "uid:1000", Question: "Drop?",
+			{
+				ID: "0123456789ab", Code: "3f", Account: "local:default", Chat: "main", Owner: "uid:1000", Question: "Deploy?",
+				Timeout: 30 * time.Minute, Asked: now, Noted: now, LastPolled: now, State: wire.Pending,
+			},
+			{
+				ID: "ba9876543210", Code: "4e", Account: "local:default", Chat: "main", Owner: "uid:1000", Question: "Drop?",
 				Timeout: 30 * time.Minute, Asked: now, Noted: now, LastPolled: now, State: wire.Yes, Opened: now.Wall, Ended: now,
-				Receipt: &wire.ConfirmReceipt{Sender: "uid:1000", Chat: "local:default", MessageID: "m0", Word: "yes"}},
+				Receipt: &wire.ConfirmReceipt{Sender: "uid:1000", Chat: "local:default", MessageID: "m0", Word: "yes"},
+			},
 		} {
 			if err := o.PutConfirm(c); err != nil {
 				return err

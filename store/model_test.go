@@ -34,8 +34,14 @@ type model struct {
 
 func newModel() *model {
 	return &model{
-		map[string]Account{}, map[string]map[uint64]Claim{}, map[string]map[uint64]Outbound{}, map[string]bool{},
-		map[string]Conversation{}, map[string]Delegation{}, map[string]Confirm{}, map[string][]ChatLineRow{},
+		map[string]Account{},
+		map[string]map[uint64]Claim{},
+		map[string]map[uint64]Outbound{},
+		map[string]bool{},
+		map[string]Conversation{},
+		map[string]Delegation{},
+		map[string]Confirm{},
+		map[string][]ChatLineRow{},
 	}
 }
 
@@ -88,75 +94,89 @@ func (k *machine) steps() map[string]func(*rapid.T) {
 			m.seen[account+"/"+id] = true
 			k.deliver(t, func(d *Delivery) error { return d.MarkSeen(account, id) })
 		},
-		"conversation": func(t *rapid.T) {
-			account, key := drawAccount.Draw(t, "account"), drawName.Draw(t, "key")
-			c := Conversation{Agent: drawText.Draw(t, "agent"), Turns: rapid.Uint32().Draw(t, "turns"), LastUse: k.s.clock.Now()}
-			if rapid.Bool().Draw(t, "forget") {
-				delete(m.conversations, account+"/"+key)
-				k.deliver(t, func(d *Delivery) error { return d.DeleteConversation(account, key) })
-				return
-			}
-			m.conversations[account+"/"+key] = c
-			k.deliver(t, func(d *Delivery) error { return d.PutConversation(account, key, c) })
-		},
-		"line": func(t *rapid.T) {
-			account := drawAccount.Draw(t, "account")
-			l := ChatLine{Kind: wire.ChatReply, Text: drawText.Draw(t, "text"), ClientID: rapid.SampledFrom([]string{"", "1", "2", "\"3"}).Draw(t, "id")}
-			known := slices.IndexFunc(m.lines[account], func(r ChatLineRow) bool { return l.ClientID != "" && r.ClientID == l.ClientID })
-			k.deliver(t, func(d *Delivery) error {
-				seq, added, err := d.AddChatLine(account, l)
-				if added != (known < 0) || known >= 0 && seq != m.lines[account][known].Seq {
-					return fmt.Errorf("sequence %d, added %v", seq, added)
-				}
-				if added {
-					m.lines[account] = append(m.lines[account], ChatLineRow{seq, l})
-				}
-				return err
-			})
-		},
-		"delegation": func(t *rapid.T) {
-			handle := rapid.SampledFrom([]string{"brave-otter", "calm-newt"}).Draw(t, "handle")
-			d := Delegation{Agent: drawText.Draw(t, "agent"), State: RunEnded, Depth: rapid.Uint32().Draw(t, "depth")}
-			if rapid.Bool().Draw(t, "forget") {
-				delete(m.delegations, handle)
-				k.observe(t, func(o *Observation) error { return o.DeleteDelegation(handle) })
-				return
-			}
-			m.delegations[handle] = d
-			k.observe(t, func(o *Observation) error { return o.PutDelegation(handle, d) })
-		},
-		"question": func(t *rapid.T) {
-			id := rapid.SampledFrom([]string{"000000000001", "000000000002", "000000000003"}).Draw(t, "id")
-			c := Confirm{ID: id, Question: drawText.Draw(t, "question"), State: rapid.SampledFrom([]wire.ConfirmState{
-				wire.Pending, wire.Yes, wire.No,
-			}).Draw(t, "state")}
-			if c.State.Final() {
-				c.Ended = k.s.clock.Now()
-			}
-			old, known := m.confirms[id]
-			frozen := known && old.State.Final() && old.State != c.State
-			if !frozen {
-				m.confirms[id] = c
-			}
-			if err := k.s.Observe(ctx, func(o *Observation) error { return o.PutConfirm(c) }); (err != nil) != frozen {
-				t.Fatalf("from %q to %q: %v", old.State, c.State, err)
-			}
-		},
-		"restart": func(t *rapid.T) {
-			if rapid.IntRange(0, 9).Draw(t, "rarely") != 0 {
-				return
-			}
-			if err := k.s.Close(); err != nil {
-				t.Fatal(err)
-			}
-			s, err := Open(ctx, quickOptions(k.s.Path()))
-			if err != nil {
-				t.Fatal(err)
-			}
-			k.s = s
-		},
-		"": k.compare,
+		"conversation": k.conversation,
+		"line":         k.line,
+		"delegation":   k.delegation,
+		"question":     k.question,
+		"restart":      k.restart,
+		"":             k.compare,
 	}
+}
+
+func (k *machine) conversation(t *rapid.T) {
+	m := k.m
+	account, key := drawAccount.Draw(t, "account"), drawName.Draw(t, "key")
+	c := Conversation{Agent: drawText.Draw(t, "agent"), Turns: rapid.Uint32().Draw(t, "turns"), LastUse: k.s.clock.Now()}
+	if rapid.Bool().Draw(t, "forget") {
+		delete(m.conversations, account+"/"+key)
+		k.deliver(t, func(d *Delivery) error { return d.DeleteConversation(account, key) })
+		return
+	}
+	m.conversations[account+"/"+key] = c
+	k.deliver(t, func(d *Delivery) error { return d.PutConversation(account, key, c) })
+}
+
+func (k *machine) line(t *rapid.T) {
+	m := k.m
+	account := drawAccount.Draw(t, "account")
+	l := ChatLine{Kind: wire.ChatReply, Text: drawText.Draw(t, "text"), ClientID: rapid.SampledFrom([]string{"", "1", "2", "\"3"}).Draw(t, "id")}
+	known := slices.IndexFunc(m.lines[account], func(r ChatLineRow) bool { return l.ClientID != "" && r.ClientID == l.ClientID })
+	k.deliver(t, func(d *Delivery) error {
+		seq, added, err := d.AddChatLine(account, l)
+		if added != (known < 0) || known >= 0 && seq != m.lines[account][known].Seq {
+			return fmt.Errorf("sequence %d, added %v", seq, added)
+		}
+		if added {
+			m.lines[account] = append(m.lines[account], ChatLineRow{seq, l})
+		}
+		return err
+	})
+}
+
+func (k *machine) delegation(t *rapid.T) {
+	m := k.m
+	handle := rapid.SampledFrom([]string{"brave-otter", "calm-newt"}).Draw(t, "handle")
+	d := Delegation{Agent: drawText.Draw(t, "agent"), State: RunEnded, Depth: rapid.Uint32().Draw(t, "depth")}
+	if rapid.Bool().Draw(t, "forget") {
+		delete(m.delegations, handle)
+		k.observe(t, func(o *Observation) error { return o.DeleteDelegation(handle) })
+		return
+	}
+	m.delegations[handle] = d
+	k.observe(t, func(o *Observation) error { return o.PutDelegation(handle, d) })
+}
+
+func (k *machine) question(t *rapid.T) {
+	m := k.m
+	id := rapid.SampledFrom([]string{"000000000001", "000000000002", "000000000003"}).Draw(t, "id")
+	c := Confirm{ID: id, Question: drawText.Draw(t, "question"), State: rapid.SampledFrom([]wire.ConfirmState{
+		wire.Pending, wire.Yes, wire.No,
+	}).Draw(t, "state")}
+	if c.State.Final() {
+		c.Ended = k.s.clock.Now()
+	}
+	old, known := m.confirms[id]
+	frozen := known && old.State.Final() && old.State != c.State
+	if !frozen {
+		m.confirms[id] = c
+	}
+	if err := k.s.Observe(ctx, func(o *Observation) error { return o.PutConfirm(c) }); (err != nil) != frozen {
+		t.Fatalf("from %q to %q: %v", old.State, c.State, err)
+	}
+}
+
+func (k *machine) restart(t *rapid.T) {
+	if rapid.IntRange(0, 9).Draw(t, "rarely") != 0 {
+		return
+	}
+	if err := k.s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(ctx, quickOptions(k.s.Path()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.s = s
 }
 
 func (k *machine) intend(t *rapid.T, fn func(*Intent) error) {

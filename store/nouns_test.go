@@ -251,8 +251,10 @@ func TestManyQuestions(t *testing.T) {
 	s := quickStore(t)
 	now := s.clock.Now()
 	inBulk(t, s, open*(each+1), func(x *txn, n int) error {
-		c := Confirm{ID: fmt.Sprintf("%012x", n), Code: fmt.Sprintf("%02x", n%256), Account: local, Chat: "main",
-			Question: "Deploy?", Asked: now, Noted: now, LastPolled: now, State: wire.Pending}
+		c := Confirm{
+			ID: fmt.Sprintf("%012x", n), Code: fmt.Sprintf("%02x", n%256), Account: local, Chat: "main",
+			Question: "Deploy?", Asked: now, Noted: now, LastPolled: now, State: wire.Pending,
+		}
 		if n%(each+1) != 0 {
 			c.State, c.Ended = wire.No, now
 		}

@@ -66,13 +66,14 @@ func (s *Store) findPast(ctx context.Context, table *Table, now clock.Stamp) ([]
 
 func (w *sweepWalk) page(t *txn) error {
 	c := t.bucket(w.table).Cursor()
-	key, raw := c.Last()
+	var key, raw []byte
 	if w.pos != nil {
-		if key, raw = c.Seek(w.pos); key != nil {
-			key, raw = c.Prev()
-		} else {
-			key, raw = c.Last()
-		}
+		key, raw = c.Seek(w.pos)
+	}
+	if key != nil {
+		key, raw = c.Prev()
+	} else {
+		key, raw = c.Last()
 	}
 	for range sweepPage {
 		if key == nil {

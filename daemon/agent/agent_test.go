@@ -34,8 +34,10 @@ func one(t *testing.T, c Command, environ []string) Agent {
 }
 
 func owners(prompt string) Task {
-	return Task{Prompt: prompt, Tools: true, Owner: true, Workspace: "/work/space",
-		Env: map[string]string{"SCV_PARENT": "8973cbc5/s/helper-00ff00"}}
+	return Task{
+		Prompt: prompt, Tools: true, Owner: true, Workspace: "/work/space",
+		Env: map[string]string{"SCV_PARENT": "8973cbc5/s/helper-00ff00"},
+	}
 }
 
 func TestPrepareByStdin(t *testing.T) {

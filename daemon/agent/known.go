@@ -23,8 +23,10 @@ func Known() []Program {
 	return []Program{
 		{
 			Name: "claude", Binary: "claude", Title: "Claude Code",
-			Env: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL",
-				"CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CONFIG_DIR"},
+			Env: []string{
+				"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL",
+				"CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CONFIG_DIR",
+			},
 			Snippet: snippet("claude", `["claude", "-p", "--dangerously-skip-permissions"]`),
 		},
 		{
@@ -34,8 +36,10 @@ func Known() []Program {
 		},
 		{
 			Name: "gemini", Binary: "gemini", Title: "Gemini CLI",
-			Env: []string{"GEMINI_API_KEY", "GEMINI_MODEL", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS",
-				"GOOGLE_CLOUD_LOCATION", "GOOGLE_CLOUD_PROJECT", "GOOGLE_GENAI_USE_VERTEXAI"},
+			Env: []string{
+				"GEMINI_API_KEY", "GEMINI_MODEL", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS",
+				"GOOGLE_CLOUD_LOCATION", "GOOGLE_CLOUD_PROJECT", "GOOGLE_GENAI_USE_VERTEXAI",
+			},
 			Snippet: snippet("gemini", `["gemini", "--approval-mode", "yolo", "--skip-trust"]`),
 		},
 		{

@@ -21,8 +21,10 @@ const (
 // known has run A, whose leader is 1000, and run B nested in it, whose leader is 2000.
 func known() caller.Known {
 	return caller.Known{Instance: ours, DaemonPID: daemon, Runs: []caller.Run{
-		{Handle: handleA, Leader: caller.Tie{PID: 1000, Start: 10}, PGID: 1000, Cgroup: 77,
-			Ties: []caller.Tie{{PID: 1100, Start: 11}}},
+		{
+			Handle: handleA, Leader: caller.Tie{PID: 1000, Start: 10}, PGID: 1000, Cgroup: 77,
+			Ties: []caller.Tie{{PID: 1100, Start: 11}},
+		},
 		{Handle: handleB, Leader: caller.Tie{PID: 2000, Start: 20}, PGID: 2000},
 		{Handle: "starting-cccccc"}, // spawned perhaps, nothing known of it yet
 	}}

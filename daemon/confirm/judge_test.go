@@ -167,8 +167,12 @@ func TestDeadlineIsJudgedWhenRead(t *testing.T) {
 		now  time.Duration
 		want wire.ConfirmState
 	}{
-		{timeout - time.Second, wire.Yes}, {timeout - 10*time.Millisecond, wire.Yes}, {timeout - 1, wire.Yes},
-		{timeout, wire.Expired}, {timeout + 10*time.Millisecond, wire.Expired}, {timeout + time.Second, wire.Expired},
+		{timeout - time.Second, wire.Yes},
+		{timeout - 10*time.Millisecond, wire.Yes},
+		{timeout - 1, wire.Yes},
+		{timeout, wire.Expired},
+		{timeout + 10*time.Millisecond, wire.Expired},
+		{timeout + time.Second, wire.Expired},
 	} {
 		a := says("yes")
 		a.SentAt = start.Add(timeout - time.Minute)

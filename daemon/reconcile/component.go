@@ -44,7 +44,8 @@ func next(s wire.ComponentState, e event) (wire.ComponentState, bool) {
 	switch s {
 	case wire.Disabled, wire.Stopped, wire.Failed:
 		return look(e, map[event]wire.ComponentState{
-			evStart: wire.Starting, evTurnedOff: wire.Disabled, evBroken: wire.Failed})
+			evStart: wire.Starting, evTurnedOff: wire.Disabled, evBroken: wire.Failed,
+		})
 	case wire.Starting:
 		if e == evStart { // the pass has said so before the attempt does
 			return wire.Starting, true
@@ -54,7 +55,8 @@ func next(s wire.ComponentState, e event) (wire.ComponentState, bool) {
 		return afloat(e)
 	case wire.Backoff:
 		return look(e, map[event]wire.ComponentState{
-			evStart: wire.Starting, evAsked: wire.Stopping, evJoined: wire.Stopped})
+			evStart: wire.Starting, evAsked: wire.Stopping, evJoined: wire.Stopped,
+		})
 	case wire.Stopping:
 		return look(e, map[event]wire.ComponentState{evOverdue: wire.Stopping, evJoined: wire.Stopped})
 	default:
@@ -66,7 +68,8 @@ func next(s wire.ComponentState, e event) (wire.ComponentState, bool) {
 func afloat(e event) (wire.ComponentState, bool) {
 	return look(e, map[event]wire.ComponentState{
 		evContacted: wire.Connected, evLost: wire.Disconnected, evCrashed: wire.Backoff,
-		evNeedsPerson: wire.Failed, evAsked: wire.Stopping, evJoined: wire.Stopped})
+		evNeedsPerson: wire.Failed, evAsked: wire.Stopping, evJoined: wire.Stopped,
+	})
 }
 
 func look(e event, row map[event]wire.ComponentState) (wire.ComponentState, bool) {

@@ -48,8 +48,10 @@ func table(t *testing.T) (columns []string, rows map[string][]string) {
 
 func TestTheTableIsTheCode(t *testing.T) {
 	columns, rows := table(t)
-	states := []wire.ComponentState{wire.Disabled, wire.Starting, wire.Connected, wire.Disconnected, wire.Backoff,
-		wire.Stopping, wire.Stopped, wire.Failed}
+	states := []wire.ComponentState{
+		wire.Disabled, wire.Starting, wire.Connected, wire.Disconnected, wire.Backoff,
+		wire.Stopping, wire.Stopped, wire.Failed,
+	}
 	if len(columns) != len(events) || len(rows) != len(states) {
 		t.Fatalf("%d columns for %d events, %d rows for %d states", len(columns), len(events), len(rows), len(states))
 	}

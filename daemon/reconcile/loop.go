@@ -79,8 +79,11 @@ func New(o Options) *Loop {
 		value *time.Duration
 		or    time.Duration
 	}{
-		{&o.Interval, DefaultInterval}, {&o.StopGrace, DefaultStopGrace}, {&o.MinDelay, DefaultMinDelay},
-		{&o.MaxDelay, DefaultMaxDelay}, {&o.StableAfter, DefaultStableAfter},
+		{&o.Interval, DefaultInterval},
+		{&o.StopGrace, DefaultStopGrace},
+		{&o.MinDelay, DefaultMinDelay},
+		{&o.MaxDelay, DefaultMaxDelay},
+		{&o.StableAfter, DefaultStableAfter},
 	} {
 		if *n.value <= 0 {
 			*n.value = n.or

@@ -19,7 +19,8 @@ func in(t *testing.T, f func(t *testing.T)) { t.Helper(); synctest.Test(t, f) }
 func TestConnectedNeedsAContact(t *testing.T) {
 	in(t, func(t *testing.T) {
 		w := begin(t, &world{plays: map[string][]play{id: {{contacts: []contact{
-			{time.Minute, nil}, {time.Minute, errLost}, {time.Minute, nil}}}}}})
+			{time.Minute, nil}, {time.Minute, errLost}, {time.Minute, nil},
+		}}}}})
 		w.set(anAccount("a"))
 		w.must(id, wire.Starting, "")
 		time.Sleep(time.Minute)

@@ -37,6 +37,7 @@ var rules = []Rule{
 	{"unfinished", checkUnfinished},
 	{"top-level", checkTop},
 	{"page", checkPages},
+	{"effect", checkEffects},
 }
 
 // Check runs every rule and returns the breaches in order of rule and place.

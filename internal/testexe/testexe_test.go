@@ -36,9 +36,20 @@ func TestStepsHappenInOrder(t *testing.T) {
 	t.Setenv("TESTEXE_ONE", "1")
 	file := filepath.Join(t.TempDir(), "file")
 	out, errs, state := start(t, "first\nsecond\n", Script{
-		{Print: "a"}, {PrintErr: "b"}, {PrintArgs: true}, {PrintEnv: "TESTEXE_ONE"}, {PrintEnv: "TESTEXE_TWO"},
-		{SetEnv: "TESTEXE_TWO=2"}, {PrintEnv: "TESTEXE_TWO"}, {WriteFile: &File{Path: file, Text: "x"}}, {WaitFile: file},
-		{ReadLine: true}, {Echo: true}, {WriteBytes: 3}, {CloseOutput: true}, {Exit: Code(5)},
+		{Print: "a"},
+		{PrintErr: "b"},
+		{PrintArgs: true},
+		{PrintEnv: "TESTEXE_ONE"},
+		{PrintEnv: "TESTEXE_TWO"},
+		{SetEnv: "TESTEXE_TWO=2"},
+		{PrintEnv: "TESTEXE_TWO"},
+		{WriteFile: &File{Path: file, Text: "x"}},
+		{WaitFile: file},
+		{ReadLine: true},
+		{Echo: true},
+		{WriteBytes: 3},
+		{CloseOutput: true},
+		{Exit: Code(5)},
 	}, "arg 1", "arg 2")
 	want := "a\narg 1\narg 2\nTESTEXE_ONE=1\nTESTEXE_TWO (unset)\nTESTEXE_TWO=2\nsecond\nxxx"
 	if out != want || errs != "b\n" || state.ExitCode() != 5 {

@@ -33,7 +33,8 @@ func TestRefusalsTravelWithTheirCode(t *testing.T) {
 		"refuse":   wire.Refuse(wire.ComponentError, "no account %q: see\nscv channels list", "日本"),
 		"internal": errors.New("cannot open " + secret),
 	}
-	h := serve(t, slog.New(slog.NewTextHandler(&log, nil)), Endpoint{"control", wire.SubjectControl,
+	h := serve(t, slog.New(slog.NewTextHandler(&log, nil)), Endpoint{
+		"control", wire.SubjectControl,
 		func(ctx context.Context, r Request) ([]byte, error) {
 			c, err := wire.DecodeCommand(r.Data)
 			if err != nil {
@@ -47,7 +48,8 @@ func TestRefusalsTravelWithTheirCode(t *testing.T) {
 				return nil, err
 			}
 			return status(ctx, r)
-		}})
+		},
+	})
 	c := connect(t, h.Server)
 	for id, want := range map[string]wire.Error{
 		"ok":       {},

@@ -17,6 +17,7 @@ import (
 	"scv/daemon/config"
 	"scv/daemon/delegation"
 	"scv/daemon/inbox"
+	"scv/daemon/logfile"
 	"scv/daemon/outbox"
 	"scv/daemon/process"
 	"scv/daemon/reconcile"
@@ -32,8 +33,11 @@ type Options struct {
 	Home    string
 	Version string
 	Log     *slog.Logger
+	Level   *slog.LevelVar // of Log, set from [log] of config.toml; nil: the hand has fixed it
 	Getenv  func(string) string
 	Environ []string // of this process; agents get an allow-list of it
+	Program string   // path of scv itself, to look through the store in a process of its own; "": in this one
+	Fresh   bool     // begin anew where the store is lost or damaged
 	// Ready is called once, when the first request can be answered.
 	Ready func(home, socket string)
 
@@ -48,6 +52,7 @@ type Daemon struct {
 	home  Home
 	self  process.ID
 	log   *slog.Logger
+	file  *logfile.File // half of log; nil until the home is ours
 	clock clock.Clock
 
 	config atomic.Pointer[config.Config]
@@ -75,6 +80,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	d := &Daemon{o: o, log: o.Log, clock: o.clock}
 	defer func() { d.rooms.stop(d.log) }()
+	defer func() { d.noteFailure(err) }() // while the log is still open
 	for _, step := range d.steps() {
 		if ctx.Err() != nil {
 			return nil
@@ -82,6 +88,9 @@ func Run(ctx context.Context, o Options) (err error) {
 		if err := step.run(ctx); err != nil {
 			if ctx.Err() != nil {
 				return nil
+			}
+			if damaged(err) {
+				return d.serveSafely(ctx, err)
 			}
 			return fmt.Errorf("cannot start (%s): %w", step.name, err)
 		}
@@ -105,6 +114,7 @@ type step struct {
 func (d *Daemon) steps() []step {
 	return []step{
 		{"home", d.openHome},
+		{"log", d.openLog},
 		{"configuration", d.loadConfig},
 		{"store", d.openStore},
 		{"processes", d.openProcesses},
@@ -145,26 +155,14 @@ func (d *Daemon) loadConfig(context.Context) error {
 
 func (d *Daemon) useConfig(c config.Config) {
 	d.config.Store(&c)
+	if d.o.Level != nil {
+		d.o.Level.Set(c.Log.Level)
+	}
 	commands := make(map[string]agent.Command, len(c.Agents))
 	for name, a := range c.Agents {
 		commands[name] = agent.Command{Command: a.Command, Prompt: a.Prompt, Env: a.Env}
 	}
 	d.agents.Store(agent.FromConfig(commands, d.o.Environ))
-}
-
-func (d *Daemon) openStore(ctx context.Context) (err error) {
-	d.store, err = store.Open(ctx, store.Options{
-		Path: d.home.join("scv.db"), Clock: d.clock, Log: d.log,
-		Release: d.o.Version, Instance: d.home.Instance,
-	})
-	if err != nil {
-		return err
-	}
-	d.rooms.opened("store", d.store.Close)
-	for _, q := range d.store.Quarantined() {
-		d.log.Error("a record could not be read and was set aside", "bucket", q.Bucket, "key", q.Key, "reason", q.Reason)
-	}
-	return d.store.Sweep(ctx)
 }
 
 func (d *Daemon) openProcesses(context.Context) error {

@@ -29,6 +29,9 @@ func (d *Daemon) keepHouse(ctx context.Context) error {
 	defer tick.Stop()
 	for n := 1; ; n++ {
 		d.removeSnapshots()
+		if n > 1 || !d.store.Fresh() {
+			d.backUp(ctx)
+		}
 		select {
 		case <-ctx.Done():
 			return nil

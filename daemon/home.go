@@ -1,8 +1,6 @@
 package daemon
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -11,12 +9,14 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"scv/internal/layout"
 )
 
 // Home is the folder that holds everything of one instance.
 type Home struct {
 	Path     string // absolute, without links
-	Instance string // first 4 bytes of SHA-256 of Path, lowercase hex
+	Instance string // layout.Instance of Path
 }
 
 // OpenHome makes the folder (0700), then resolves it. A folder that others may enter is refused.
@@ -39,13 +39,7 @@ func OpenHome(path string) (Home, error) {
 		return Home{}, fmt.Errorf("cannot use home %q: others may enter it (mode %04o); chmod 700 it",
 			abs, info.Mode().Perm())
 	}
-	return Home{Path: abs, Instance: Instance(abs)}, nil
-}
-
-// Instance names the instance whose home is the canonical path.
-func Instance(path string) string {
-	sum := sha256.Sum256([]byte(path))
-	return hex.EncodeToString(sum[:4])
+	return Home{Path: abs, Instance: layout.Instance(abs)}, nil
 }
 
 // join is a file of the home.
@@ -60,7 +54,7 @@ var ErrRunning = errors.New("another scv is running")
 
 // take gets the lock at once or says who has it.
 func (h Home) take(pid int) (*lock, error) {
-	path := h.join("daemon.lock")
+	path := h.join(layout.Lock)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open lock %q: %w", path, err)

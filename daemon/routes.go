@@ -81,8 +81,8 @@ func (d *Daemon) endpoints() []bus.Endpoint {
 // error leaves as a refusal; its internal cause stays in the log.
 func (d *Daemon) serve(ctx context.Context, r route, request bus.Request) ([]byte, error) {
 	peer, known := d.transport.Peer(request.Peer)
-	if !known {
-		peer = transport.Peer{Verdict: caller.Verdict{Inside: true, Gone: true, Reason: "its connection is gone"}}
+	if !known { // it hung up, as Ctrl-C does: nobody hears a reply, and it is no try at a closed door
+		return nil, wire.Refuse(wire.Forbidden, "nobody can say any more who asked: the connection is gone")
 	}
 	c := call{peer: peer, requestID: request.ID, data: request.Data}
 	if !peer.Verdict.May(r.door) {

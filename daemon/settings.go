@@ -19,7 +19,11 @@ func change(id string, a store.Account, ask wire.AccountSet, agents []string) (s
 	if ask.Enabled != nil {
 		a.Enabled = *ask.Enabled
 	}
-	if ask.Workspace != nil {
+	switch {
+	case ask.Workspace == nil:
+	case *ask.Workspace == "": // back to the default
+		a.Workspace = ""
+	default:
 		path, err := filepath.EvalSymlinks(*ask.Workspace)
 		if err == nil {
 			err = config.CheckFolder(path)
@@ -69,7 +73,7 @@ func unknownAgent(name string, agents []string) error {
 // checkNames refuses a channel or an account that cannot be.
 func checkNames(channelName, account string) (id string, err error) {
 	if !config.ValidName(channelName) || !config.ValidName(account) {
-		return "", wire.Refuse(wire.ComponentError, "no account %q:%q: names have only letters, digits, - and _", channelName, account)
+		return "", wire.Refuse(wire.ComponentError, "no account %q:%q: names have 1 to 64 letters, digits, - and _", channelName, account)
 	}
 	return channelName + ":" + account, nil
 }

@@ -89,18 +89,31 @@ func (d *Daemon) startBus(ctx context.Context) (err error) {
 	if err := d.accounts.Sync(ctx); err != nil {
 		return fmt.Errorf("cannot start the accounts: %w", err)
 	}
+	if d.transport, err = d.startTransport(ctx, d.identify); err != nil {
+		return err
+	}
+	return d.startServer(ctx, d.endpoints())
+}
+
+// startTransport opens the socket.
+func (d *Daemon) startTransport(ctx context.Context, identify func(*net.UnixConn) transport.Peer) (*transport.Server, error) {
 	socket := ""
 	if !d.o.inProcess {
 		socket = bus.SocketPath(d.home.Path, d.home.Instance)
 	}
-	d.transport, err = transport.Start(ctx, transport.Options{
-		Log: d.log, SocketPath: socket, Identify: d.identify, EventSubjectsInside: []string{wire.EventConfirm + ">"},
+	server, err := transport.Start(ctx, transport.Options{
+		Log: d.log, SocketPath: socket, Identify: identify, EventSubjectsInside: []string{wire.EventConfirm + ">"},
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	d.rooms.opened("transport", func() error { d.transport.Close(); return nil })
-	server, err := bus.Serve(ctx, d.transport.DaemonConn, d.transport.DaemonPassword(), d.o.Version, d.endpoints(), d.log)
+	d.rooms.opened("transport", func() error { server.Close(); return nil })
+	return server, nil
+}
+
+// startServer answers the requests that come in by it.
+func (d *Daemon) startServer(ctx context.Context, endpoints []bus.Endpoint) error {
+	server, err := bus.Serve(ctx, d.transport.DaemonConn, d.transport.DaemonPassword(), d.o.Version, endpoints, d.log)
 	if err != nil {
 		return err
 	}

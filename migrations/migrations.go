@@ -1,6 +1,7 @@
 package migrations
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -38,20 +39,22 @@ func (e *NewerError) Error() string {
 		"install the newer scv again, or restore a backup made before it was installed", e.Store, e.Program)
 }
 
+// ErrNoNumber says that a store does not tell its schema: it is damaged.
+var ErrNoNumber = errors.New("cannot read the store's schema number")
+
 // Schema reads the schema number: 0 for a store in which nothing was made yet.
 func Schema(tx *bbolt.Tx) (int, error) {
 	meta := tx.Bucket(metaBucket)
 	if meta == nil {
 		if name, _ := tx.Cursor().First(); name != nil {
-			return 0, fmt.Errorf("cannot read the store's schema number: there is no bucket %q", metaBucket)
+			return 0, fmt.Errorf("%w: there is no bucket %q", ErrNoNumber, metaBucket)
 		}
 		return 0, nil
 	}
 	raw := meta.Get(schemaKey)
 	n, err := strconv.Atoi(string(raw))
 	if err != nil || n < 1 {
-		return 0, fmt.Errorf("cannot read the store's schema number: it is %d bytes that are no positive number",
-			len(raw))
+		return 0, fmt.Errorf("%w: it is %d bytes that are no positive number", ErrNoNumber, len(raw))
 	}
 	return n, nil
 }

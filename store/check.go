@@ -28,24 +28,27 @@ func (s *Store) Check(ctx context.Context) error {
 	return s.write(ctx, func(t *txn) error { return checkAll(t.tx) })
 }
 
-// checkAll looks at the pages and then at every record.
-func checkAll(tx *bbolt.Tx) error {
+// checkPages looks at the structure of the file.
+func checkPages(tx *bbolt.Tx) error {
 	var found problems
 	for err := range tx.Check() { // its goroutine ends only when the channel is drained
 		found.add("page structure: %w", err)
 	}
-	if len(found.list) > 0 {
-		return found.err()
+	return found.err()
+}
+
+// checkAll looks at the pages and then at every record.
+func checkAll(tx *bbolt.Tx) error {
+	if err := checkPages(tx); err != nil {
+		return err
 	}
+	var found problems
 	if schema, err := migrations.Schema(tx); err != nil {
 		found.add("%w", err)
 	} else if schema != migrations.Newest() {
 		found.add("it has schema %d and this scv knows %d", schema, migrations.Newest())
 	}
-	for _, table := range Schema {
-		found.checkTable(tx, table)
-	}
-	found.checkConfirms(tx)
+	found.checkRecords(tx, func() {})
 	return found.err()
 }
 
@@ -62,17 +65,30 @@ func (p *problems) add(format string, args ...any) {
 	}
 }
 
+// all lists them, with a word on those that were too many.
+func (p *problems) all() []error {
+	if p.more > 0 {
+		return append(p.list[:len(p.list):len(p.list)], fmt.Errorf("and %d more", p.more))
+	}
+	return p.list
+}
+
 func (p *problems) err() error {
 	if len(p.list) == 0 {
 		return nil
 	}
-	if p.more > 0 {
-		p.list = append(p.list, fmt.Errorf("and %d more", p.more))
-	}
-	return fmt.Errorf("%w: %w", ErrDamaged, errors.Join(p.list...))
+	return fmt.Errorf("%w: %w", ErrDamaged, errors.Join(p.all()...))
 }
 
-func (p *problems) checkTable(tx *bbolt.Tx, table *Table) {
+// checkRecords reads every record; each tells of one.
+func (p *problems) checkRecords(tx *bbolt.Tx, each func()) {
+	for _, table := range Schema {
+		p.checkTable(tx, table, each)
+	}
+	p.checkConfirms(tx)
+}
+
+func (p *problems) checkTable(tx *bbolt.Tx, table *Table, each func()) {
 	b := tx.Bucket([]byte(table.Name))
 	if b == nil {
 		p.add("bucket %s is missing", table.Name)
@@ -80,6 +96,7 @@ func (p *problems) checkTable(tx *bbolt.Tx, table *Table) {
 	}
 	c := b.Cursor()
 	for key, raw := c.First(); key != nil; key, raw = c.Next() {
+		each()
 		if _, err := table.read(table, key, raw); err != nil {
 			p.add("record %s/%s: %w", table.Name, table.form.text(key), err)
 		}

@@ -244,7 +244,7 @@ func childLook(dir string) error {
 		return err
 	}
 	for _, e := range entries {
-		s, err := Open(context.Background(), optionsAt(filepath.Join(dir, e.Name())))
+		s, err := Open(context.Background(), quickOptions(filepath.Join(dir, e.Name())))
 		if err != nil {
 			fmt.Println("refused:", err)
 			continue

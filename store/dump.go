@@ -17,6 +17,8 @@ type Row struct {
 	Bucket string         `json:"bucket"`
 	Key    string         `json:"key"`
 	Value  jsontext.Value `json:"value"` // the record with its secrets as {"bytes":…,"sha256":…}
+	// Lost says that it was on a page of a damaged file that nothing points to: it may be an old one.
+	Lost bool `json:"lost,omitzero"`
 }
 
 // DumpOptions say how much a dump shows.
@@ -31,15 +33,14 @@ const (
 )
 
 // DumpFile gives every record of a store that no daemon holds, by bucket and key, and changes not a
-// byte of it. What cannot be read is left out and the error, ErrDamaged, comes after the rest. It is
-// ErrLocked, naming the holder, when the store is in use: then ask the daemon for a snapshot.
+// byte of it. Of a damaged file it gives what can be read, page by page, and the error, ErrDamaged, comes
+// after the rest. It is ErrLocked, naming the holder, when the store is in use: then ask the daemon for a snapshot.
 func DumpFile(ctx context.Context, path string, o DumpOptions, emit func(Row) error) error {
-	h, err := openHandle(ctx, path, handleOptions{readOnly: true, timeout: toolLockTimeout})
+	file, err := openLocked(ctx, path)
 	if err != nil {
 		return err
 	}
-	err = dump(ctx, h.view, o, emit)
-	return errors.Join(err, h.close())
+	return errors.Join(dumpPages(ctx, file, o, emit), file.Close())
 }
 
 // Dump is DumpFile for an open store. No transaction is open while emit runs.
@@ -104,7 +105,7 @@ func dumpRows(tx *bbolt.Tx, table *Table, last []byte, o DumpOptions) (rows []Ro
 		if len(rows) == dumpPage {
 			return rows, end, true
 		}
-		rows = append(rows, Row{table.Name, table.form.text(key), table.show(key, raw, o)})
+		rows = append(rows, Row{table.Name, table.form.text(key), table.show(key, raw, o), false})
 		end = slices.Clone(key)
 	}
 	return rows, end, false

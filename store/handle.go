@@ -95,8 +95,7 @@ func openBolt(file *os.File, o handleOptions) (db *bbolt.DB, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
-			db, err = nil, fmt.Errorf("%w: its free list or a page cannot be read (%v); "+
-				"restore a backup", ErrDamaged, r)
+			db, err = nil, fmt.Errorf("%w: its free list or a page cannot be read (%v); %s", ErrDamaged, r, wayOut)
 		}
 	}()
 	db, err = bbolt.Open(file.Name(), 0, &bbolt.Options{
@@ -110,7 +109,7 @@ func openBolt(file *os.File, o handleOptions) (db *bbolt.DB, err error) {
 	})
 	for _, bad := range []error{bolterrors.ErrInvalid, bolterrors.ErrChecksum, bolterrors.ErrVersionMismatch} {
 		if errors.Is(err, bad) {
-			return nil, fmt.Errorf("%w: %w; restore a backup", ErrDamaged, err)
+			return nil, fmt.Errorf("%w: %w; %s", ErrDamaged, err, wayOut)
 		}
 	}
 	return db, err

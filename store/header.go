@@ -18,6 +18,8 @@ const (
 
 type boltMeta struct {
 	pageSize uint32
+	root     uint64 // page of the tree of buckets
+	freelist uint64 // page of the list of free pages; all ones when there is none
 	pages    uint64 // the high-water mark
 	txid     uint64
 }
@@ -34,7 +36,7 @@ func checkSize(file *os.File) error {
 	}
 	if least := int64(2 * os.Getpagesize()); info.Size() < least {
 		return fmt.Errorf("cannot open the store %q: %w: it has %d bytes and the least is %d; "+
-			"restore a backup, or move it away to begin afresh", file.Name(), ErrDamaged, info.Size(), least)
+			"%s", file.Name(), ErrDamaged, info.Size(), least, wayOut)
 	}
 	return nil
 }
@@ -51,8 +53,8 @@ func checkHeader(file *os.File) error {
 		return nil // bbolt says what is wrong with them
 	}
 	if need := meta.pages * uint64(meta.pageSize); uint64(info.Size()) < need {
-		return fmt.Errorf("cannot open the store %q: %w: it was cut off at %d of %d bytes; restore a backup",
-			file.Name(), ErrDamaged, info.Size(), need)
+		return fmt.Errorf("cannot open the store %q: %w: it was cut off at %d of %d bytes; %s",
+			file.Name(), ErrDamaged, info.Size(), need, wayOut)
 	}
 	return nil
 }
@@ -82,6 +84,8 @@ func readMetaPage(file *os.File, offset int64) (m boltMeta, ok bool) {
 	}
 	m = boltMeta{
 		pageSize: order.Uint32(raw[8:]),
+		root:     order.Uint64(raw[16:]),
+		freelist: order.Uint64(raw[32:]),
 		pages:    order.Uint64(raw[40:]),
 		txid:     order.Uint64(raw[48:]),
 	}

@@ -46,6 +46,15 @@ func lockFile(ctx context.Context, file *os.File, exclusive bool, timeout time.D
 	}
 }
 
+// lockNow takes the lock of a home, or says at once who has it.
+func lockNow(file *os.File) error {
+	err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return fmt.Errorf("%w by %s: stop that first", ErrLocked, holder(file))
+	}
+	return err
+}
+
 // holder names the process that holds the lock: as the kernel has it, else as the daemon's own lock
 // file says.
 func holder(file *os.File) string {

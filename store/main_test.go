@@ -22,6 +22,9 @@ var children = map[string]func(path string) error{
 	"create": childCreate,
 	"hold":   childHold,
 	"look":   childLook,
+
+	"examine": childExamine,
+	"change":  childChange,
 }
 
 func TestMain(m *testing.M) {

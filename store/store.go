@@ -27,6 +27,9 @@ var (
 	ErrLocked      = errors.New("the store is in use")        // another process holds it
 )
 
+// wayOut is what to do about a store that cannot be opened.
+const wayOut = "put the newest good copy back: scv store restore"
+
 var errClosed = fmt.Errorf("%w: it is closed", ErrUnavailable)
 
 func unavailable(doing string, cause error) error {
@@ -66,6 +69,7 @@ type Store struct {
 	mu     sync.RWMutex // held for reading by every View; for writing while the handle changes
 	handle *handle      // nil when it is closed or could not be opened again
 
+	sound      bool           // set by Close: it was in order
 	suspect    bool           // owned by the writer: open the file again before the next write
 	sightings  map[string]int // owned by the writer; see seen.go
 	commits    atomic.Int64   // that succeeded
@@ -96,9 +100,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	go s.writer()
 	if err := s.prepare(ctx, o); err != nil {
-		_ = s.Close()                    // the first error is the one that counts
-		if errors.Is(err, errPanicked) { // no code but bbolt's ran: it met a page it cannot read
-			err = fmt.Errorf("%w: %w; restore a backup", ErrDamaged, err)
+		_ = s.Close() // the first error is the one that counts
+		// Where no code but bbolt's ran, a panic is a page that it cannot read.
+		if errors.Is(err, errPanicked) || errors.Is(err, migrations.ErrNoNumber) {
+			err = fmt.Errorf("%w: %w; %s", ErrDamaged, err, wayOut)
 		}
 		return nil, fmt.Errorf("cannot open the store %q: %w", o.Path, err)
 	}
@@ -160,6 +165,7 @@ func (s *Store) Close() (err error) {
 		defer s.mu.Unlock()
 		if s.handle != nil {
 			err = s.handle.close()
+			s.sound = err == nil && !s.suspect && !s.handle.stuck.Load()
 			s.handle = nil
 		}
 	})
@@ -186,7 +192,7 @@ func (s *Store) read(fn func(*txn) error) error {
 
 var errNoHandle = errors.New("its file is not open")
 
-// reopen replaces a suspect handle. Only the writer calls it.
+// reopen replaces a suspect handle. Only the writer calls it. After an error reads may still go on.
 func (s *Store) reopen() error {
 	if !s.suspect && s.handle != nil {
 		return nil
@@ -201,11 +207,27 @@ func (s *Store) reopen() error {
 	}
 	h, err := openHandle(context.Background(), s.path, s.handleOptions())
 	if err != nil {
+		s.handle = s.forReading(err)
 		return err
 	}
 	s.handle, s.suspect = h, false
 	s.log.Info("store opened again after a failed write", "path", s.path)
 	return nil
+}
+
+// forReading opens the file only to read where it could not be opened to write, as on a disk that the
+// kernel has set read-only: without it nobody could even be told what runs, nor stop it. nil where that
+// fails too. The handle stays suspect, so that the next write tries again.
+func (s *Store) forReading(why error) *handle {
+	if errors.Is(why, ErrLocked) || errors.Is(why, ErrDamaged) {
+		return nil
+	}
+	h, err := openHandle(context.Background(), s.path, handleOptions{readOnly: true, timeout: s.lockTimeout})
+	if err != nil {
+		s.log.Error("store cannot be read", "path", s.path, "err", err)
+		return nil
+	}
+	return h
 }
 
 // complain logs a bad record once. The next Open moves it to quarantine.

@@ -68,7 +68,7 @@ func (w *sweepWalk) page(t *txn) error {
 	c := t.bucket(w.table).Cursor()
 	var key, raw []byte
 	if w.pos != nil {
-		key, raw = c.Seek(w.pos)
+		key, _ = c.Seek(w.pos)
 	}
 	if key != nil {
 		key, raw = c.Prev()

@@ -130,3 +130,25 @@ func TestPanicInsideCommit(t *testing.T) {
 	must(t, writePair(s, "after"))
 	must(t, s.Check(ctx))
 }
+
+// The file can be opened again only to read, as on a disk that was set read-only: reads go on, a write
+// says so, and once the file can be written it is.
+func TestReopenOnlyForReading(t *testing.T) {
+	s := newStore(t)
+	fillStore(t, s)
+	s.suspect = true // nobody writes now
+	if os.Getuid() == 0 {
+		t.Skip("root may write any file: cmd/scv TestUnwritableStore shows it with an immutable one")
+	}
+	must(t, os.Chmod(s.path, 0o400))
+	for range 3 {
+		if err := writePair(s, "lost"); !errors.Is(err, ErrUnavailable) {
+			t.Fatalf("got %v", err)
+		}
+		if n := len(view(t, s, (*View).Accounts)); n != 1 {
+			t.Fatalf("%d accounts", n)
+		}
+	}
+	must(t, os.Chmod(s.path, 0o600))
+	must(t, writePair(s, "kept"))
+}

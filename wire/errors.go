@@ -1,6 +1,9 @@
 package wire
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Code says what kind of refusal an Error is.
 type Code string
@@ -25,7 +28,17 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Text }
 
-// Refuse makes a refusal.
+// Refuse makes a refusal. Where it quotes a word without end, its middle is left out.
 func Refuse(code Code, format string, args ...any) *Error {
-	return &Error{Code: code, Text: fmt.Sprintf(format, args...)}
+	return &Error{Code: code, Text: shortened(fmt.Sprintf(format, args...))}
+}
+
+// shortened keeps both ends of a text: a hint stands at the end of a sentence.
+func shortened(text string) string {
+	const mark, tail = " … ", MaxRefusal / 3
+	if len(text) <= MaxRefusal {
+		return text
+	}
+	head := MaxRefusal - tail - len(mark)
+	return strings.ToValidUTF8(text[:head], "") + mark + strings.ToValidUTF8(text[len(text)-tail:], "")
 }

@@ -22,6 +22,7 @@ const (
 const (
 	MaxRequest     = 1 << 20
 	MaxReply       = 8 << 20
+	MaxRefusal     = 1024     // of the sentence, whatever it quotes
 	MaxQuestion    = 4096     // after trimming
 	MaxChatText    = 64 << 10 // of one local message
 	MaxChatBacklog = 200      // lines

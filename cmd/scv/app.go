@@ -25,11 +25,12 @@ type app struct {
 	typed          bool   // a person types stdin
 	watched        bool   // a person watches stderr
 	colour         bool   // stdout shows colour
+	screen         bool   // stdout is a screen that can be drawn over
 	pace           pace
 }
 
 // pace is how often a waiting verb asks the daemon.
-type pace struct{ keepAlive, catchUp time.Duration }
+type pace struct{ keepAlive, catchUp, watch time.Duration }
 
 // home is the folder of this SCV as a canonical path; it need not exist.
 func (a *app) home() (string, error) {

@@ -19,7 +19,7 @@ try setsid setsid -w scv chat --send yes --timeout 5s
 try clean env -i PATH="$PATH" SCV_HOME="$SCV_HOME" setsid -w scv chat --send yes --timeout 5s
 try dump scv store dump
 try reload scv reload
-try list scv confirm list
+try list scv questions list
 try status scv status
 (setsid sh -c 'scv chat --send yes --timeout 5s >orphan.out 2>&1; echo $? >orphan.code' &)
 (env -i PATH="$PATH" SCV_HOME="$SCV_HOME" setsid sh -c 'scv chat --send yes --timeout 5s >bare.out 2>&1; echo $? >bare.code' &)

@@ -12,7 +12,7 @@ import (
 type channelsSet struct {
 	accountID
 	Agent       *string `placeholder:"NAME" help:"Agent from config.toml; empty for the only one configured."`
-	Workspace   *string `placeholder:"DIR" help:"Folder the agent works in."`
+	Workspace   *string `placeholder:"DIR" help:"Folder the agent works in; empty for the default."`
 	RemoteTools string  `placeholder:"none|owner" help:"Who may have tools used through this account."`
 	Senders     string  `placeholder:"owner|anyone" help:"Whose messages it answers."`
 	Enable      bool    `xor:"enabled" help:"Turn it on."`

@@ -17,15 +17,19 @@ type commands struct {
 
 	Run         runCmd         `cmd:"" help:"Run the daemon in the foreground."`
 	Status      statusCmd      `cmd:"" help:"Show how the daemon and its channels are."`
+	Logs        logsCmd        `cmd:"" help:"Show what the daemon logged."`
+	Doctor      doctorCmd      `cmd:"" help:"Look for what is wrong here, and say what to do."`
 	Reload      reloadCmd      `cmd:"" help:"Reread the configuration and apply it now."`
 	Chat        chatCmd        `cmd:"" help:"Talk to your agent here."`
-	Confirm     confirmCmds    `cmd:"" help:"Ask the owner a yes/no question in chat."`
+	Confirm     confirmCmd     `cmd:"" help:"Ask the owner a yes/no question in chat."`
+	Questions   questionsCmds  `cmd:"" help:"List the questions of scv confirm."`
 	Channels    channelsCmds   `cmd:"" help:"List and change the chat accounts."`
 	Agents      agentsCmd      `cmd:"" help:"Show which agents can be used here."`
 	Delegations delegationCmds `cmd:"" help:"List and stop delegated agent runs."`
 	Ps          delegationList `cmd:"" help:"Same as delegations."`
 	Kill        delegationKill `cmd:"" help:"Same as delegations kill."`
 	Store       storeCmds      `cmd:"" help:"Look into the store."`
+	Completion  completionCmd  `cmd:"" help:"Print what makes a shell complete scv's words."`
 	Version     versionCmd     `cmd:"" help:"Show the version of this scv."`
 	BuildInfo   buildInfoCmd   `cmd:"" hidden:"" help:"Describe this build as JSON."`
 }
@@ -36,7 +40,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	a := &app{
 		ctx: ctx, stdin: stdin, stdout: out, stderr: stderr, getenv: getenv, now: time.Now,
 		typed: isTerminal(stdin), watched: isTerminal(stderr), colour: isTerminal(stdout) && coloured(getenv),
-		pace: pace{keepAlive: keepAlive, catchUp: catchUp},
+		screen: isTerminal(stdout) && getenv("TERM") != "dumb",
+		pace:   pace{keepAlive: keepAlive, catchUp: catchUp, watch: time.Second},
 	}
 	code := report(stderr, dispatch(a, args))
 	if out.err != nil && code == exitOK {
@@ -51,23 +56,46 @@ func dispatch(a *app, args []string) error {
 		return failf(exitUsage, "try: scv --help", "no command given")
 	}
 	var cmds commands
-	helped := false
-	parser, err := kong.New(&cmds, kong.Name("scv"),
-		kong.Description("SCV keeps your chat accounts running and hands your messages to your coding agents."),
-		kong.Writers(a.stdout, a.stderr), kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
-		kong.Exit(func(int) { helped = true })) // kong's only exit is the one after --help
+	var help helped
+	parser, err := newParser(&cmds, a.stdout, a.stderr, &help)
 	if err != nil {
 		return fmt.Errorf("cannot build the command line: %w", err)
 	}
 	verb, err := parser.Parse(sealLiterals(args))
 	switch {
-	case helped:
+	case help.about(&cmds.Confirm):
+		return ended(exitOther) // a question that is "--help" is no yes either
+	case help.shown:
 		return nil
 	case err != nil:
 		return usage(err)
 	}
 	a.homeFlag = cmds.Home
 	return verb.Run(a)
+}
+
+// newParser is the command line as kong sees it: what is parsed, completed and printed comes from it.
+func newParser(cmds *commands, stdout, stderr io.Writer, help *helped) (*kong.Kong, error) {
+	return kong.New(cmds, kong.Name("scv"),
+		kong.Description("SCV keeps your chat accounts running and hands your messages to your coding agents."),
+		kong.Writers(stdout, stderr), kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
+		kong.Help(help.print), kong.Exit(func(int) {})) // kong's only exit is the one after --help
+}
+
+// helped remembers whether help was shown, and of what.
+type helped struct {
+	shown bool
+	verb  *kong.Node // nil for the help of scv itself
+}
+
+func (h *helped) print(options kong.HelpOptions, ctx *kong.Context) error {
+	h.shown, h.verb = true, ctx.Selected()
+	return kong.DefaultHelpPrinter(options, ctx)
+}
+
+// about reports whether the help was that of one verb.
+func (h *helped) about(verb any) bool {
+	return h.verb != nil && h.verb.Target.Addr().Interface() == verb
 }
 
 // usage turns kong's complaint into ours: exit 2 and the command to try.

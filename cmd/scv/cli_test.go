@@ -20,8 +20,9 @@ func TestUsage(t *testing.T) {
 		"confirm --timeout 0s q":              "try: scv confirm --timeout",
 		"confirm --timeout -5s q":             "try:",
 		"confirm --timeout soon q":            "try:",
-		"confirm --timeout 5m list":           "try:",
-		"confirm show":                        "try: scv confirm show --help",
+		"confirm ask q":                       "try: scv confirm",
+		"confirm list show":                   "try: scv confirm",
+		"questions show":                      "try: scv questions show --help",
 		"kill":                                "try: scv delegations kill HANDLE",
 		"delegations kill h --orphans":        "try: scv delegations kill HANDLE",
 		"channels set":                        "try: scv channels set",
@@ -51,7 +52,7 @@ func TestNoDaemon(t *testing.T) {
 		"status": 3, "status --json": 3, "reload": 3, "channels": 3, "channels list --json": 3,
 		"channels set a:b --enable": 3, "channels disable a:b": 3, "channels logout a:b": 3,
 		"delegations --all": 3, "ps": 3, "kill h": 3, "delegations kill --orphans": 3, "chat --send hi": 3,
-		"confirm q": 2, "confirm ask q": 2, "confirm -- list": 2, "confirm list": 3, "confirm show 0123456789ab": 3,
+		"confirm q": 2, "confirm list": 2, "confirm -- -list": 2, "questions": 3, "questions list": 3, "questions show 0123456789ab": 3,
 	} {
 		home := filepath.Join(t.TempDir(), "none")
 		got := at(t, home).scv(strings.Fields(args)...)
@@ -100,15 +101,9 @@ func TestHomeIsCanonical(t *testing.T) {
 	}
 }
 
-func TestInstanceID(t *testing.T) {
-	if got := instanceID("/srv/scv"); got != "8973cbc5" { // architecture: The store
-		t.Errorf("instance id %s", got)
-	}
-}
-
 // TestHelp: help is no error, goes to stdout, and asks nobody.
 func TestHelp(t *testing.T) {
-	for _, args := range []string{"--help", "confirm --help", "chat -h", "channels set --help"} {
+	for _, args := range []string{"--help", "questions --help", "chat -h", "channels set --help"} {
 		got := at(t, "/none").scv(strings.Fields(args)...)
 		if got.code != 0 || !strings.HasPrefix(got.out, "Usage: scv") || got.errOut != "" {
 			t.Errorf("scv %s: exit %d, stdout %q, stderr %q", args, got.code, got.out, got.errOut)

@@ -21,27 +21,23 @@ const (
 	exitNotAsked  = 5
 )
 
-type confirmCmds struct {
-	Ask  confirmAsk  `cmd:"" default:"withargs" help:"Ask a question and wait for the answer (the word ask may be left out)."`
-	List confirmList `cmd:"" help:"List the open questions."`
-	Show confirmShow `cmd:"" help:"Show one question and how it was answered."`
-}
-
-func (confirmCmds) Help() string {
-	return "Exit code: 0 yes, 1 no or no answer in time, 2 anything else. A question that is also the " +
-		"name of a subcommand, or that starts with a dash, goes after --."
-}
-
-type confirmAsk struct {
+// confirmCmd has no subcommands: every word given to it is a question. So `scv confirm "$Q" && deploy`
+// cannot succeed because of what stands in Q; even its help does not exit 0 (dispatch in cli.go).
+type confirmCmd struct {
 	Timeout          time.Duration `default:"30m" help:"How long to wait before silence counts as no (default ${default}, at most 4h)."`
 	JSON             bool          `help:"Print the outcome as ConfirmInfo."`
 	DetailedExitcode bool          `help:"Exit 0 yes, 1 no, 3 expired, 4 withdrawn, 5 failed, 2 other."`
 	Question         literal       `arg:"" help:"The question, in quotes."`
 }
 
-func (*confirmAsk) example() string { return `scv confirm "Deploy now?"` }
+func (*confirmCmd) Help() string {
+	return "Exit code: 0 yes and nothing else, 1 no or no answer in time, 2 anything else, this help too. " +
+		"A question that starts with a dash goes after --. The open questions: scv questions."
+}
 
-func (c *confirmAsk) Run(a *app) error {
+func (*confirmCmd) example() string { return `scv confirm "Deploy now?"` }
+
+func (c *confirmCmd) Run(a *app) error {
 	ask, err := c.request(a.getenv("SCV_PARENT"))
 	if err != nil {
 		return err
@@ -57,7 +53,7 @@ func (c *confirmAsk) Run(a *app) error {
 }
 
 // request makes the request. Whether the question is fit to ask is for the daemon to say.
-func (c *confirmAsk) request(parent string) (wire.ConfirmAskCommand, error) {
+func (c *confirmCmd) request(parent string) (wire.ConfirmAskCommand, error) {
 	ask := wire.ConfirmAskCommand{Question: string(c.Question)}
 	if strings.TrimSpace(ask.Question) == "" {
 		return ask, failf(exitOther, "try: "+c.example(), "the question is empty")
@@ -74,7 +70,7 @@ func (c *confirmAsk) request(parent string) (wire.ConfirmAskCommand, error) {
 }
 
 // print writes the outcome where the state is known; without one stdout stays empty.
-func (c *confirmAsk) print(a *app, info wire.ConfirmInfo) error {
+func (c *confirmCmd) print(a *app, info wire.ConfirmInfo) error {
 	switch {
 	case info.ID == "" || info.State == wire.Pending:
 		return nil
@@ -85,7 +81,7 @@ func (c *confirmAsk) print(a *app, info wire.ConfirmInfo) error {
 	return err
 }
 
-func (c *confirmAsk) exitCode(s wire.ConfirmState) int {
+func (c *confirmCmd) exitCode(s wire.ConfirmState) int {
 	detailed := func(code, plain int) int {
 		if c.DetailedExitcode {
 			return code

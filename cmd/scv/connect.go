@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"os"
@@ -11,6 +10,7 @@ import (
 	"regexp"
 	"time"
 
+	"scv/internal/layout"
 	"scv/wire"
 	"scv/wire/bus"
 )
@@ -60,19 +60,13 @@ func (a *app) exchange(ctx context.Context, ask func(context.Context, *bus.Clien
 
 // connect finds the daemon of this home.
 func (a *app) connect(ctx context.Context) (*bus.Client, error) {
-	home, err := a.home()
+	dir, err := a.home()
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectLimit)
 	defer cancel()
-	return bus.Connect(ctx, bus.SocketDialer(bus.SocketPath(home, instanceID(home))))
-}
-
-// instanceID names a home: the first 4 bytes of the SHA-256 of its canonical path, in hex.
-func instanceID(home string) string {
-	sum := sha256.Sum256([]byte(home))
-	return hex.EncodeToString(sum[:4])
+	return bus.Connect(ctx, bus.SocketDialer(bus.SocketPath(dir, layout.Instance(dir))))
 }
 
 // explain says in a person's words why an exchange failed.
@@ -91,7 +85,7 @@ func (a *app) explain(err error) error {
 	case errors.Is(err, bus.ErrNoDaemon):
 		return failf(exitNoDaemon, "start it: "+a.command("run"), "no daemon is running for %s", a.homeName())
 	case errors.Is(err, bus.ErrNotAnswering), errors.Is(err, context.DeadlineExceeded):
-		return failf(exitFailed, "look at its log; if it stays so, end that process and start again: "+a.command("run"),
+		return failf(exitFailed, "look at its log with "+a.command("logs")+"; if it stays so, end that process and start again: "+a.command("run"),
 			"the daemon%s is running but does not answer", a.lockHolder())
 	case errors.Is(err, bus.ErrTooOld):
 		return failf(exitFailed, "compare the versions: "+a.command("status"), "%w (this scv is %s)", bus.ErrTooOld, thisBuild().Version)
@@ -115,18 +109,18 @@ func (a *app) refusalHint(refused *wire.Error) string {
 }
 
 func (a *app) homeName() string {
-	home, err := a.home()
+	dir, err := a.home()
 	if err != nil {
 		return "this home"
 	}
-	return home
+	return dir
 }
 
 var firstNumber = regexp.MustCompile(`\d+`)
 
 // lockHolder names the process that holds daemon.lock, as " (pid N)", or "".
 func (a *app) lockHolder() string {
-	content, err := os.ReadFile(filepath.Join(a.homeName(), "daemon.lock"))
+	content, err := os.ReadFile(filepath.Join(a.homeName(), layout.Lock))
 	if err != nil {
 		return ""
 	}

@@ -33,7 +33,7 @@ owner = ["local:default"]
 // messages, ask and answer questions, and after each new start holds what it says against what was
 // acknowledged. SCV_CRASH_ROUNDS sets how often, SCV_CRASH_SEED repeats a run.
 func TestCrashes(t *testing.T) {
-	rounds := number(t, "SCV_CRASH_ROUNDS", 100)
+	rounds := number(t, "SCV_CRASH_ROUNDS", 500)
 	seed := uint64(number(t, "SCV_CRASH_SEED", int(time.Now().UnixNano()%1e9)))
 	if testing.Short() {
 		rounds = 10
@@ -48,8 +48,12 @@ func TestCrashes(t *testing.T) {
 	}
 	m := newModel(home)
 	moments := rand.New(rand.NewPCG(seed, 0))
+	program := builtWith(t, "")
 	for round := range rounds {
-		d := startDaemon(t, home)
+		d := spawnDaemon(t, home, program, nil)
+		if err := d.ready(t); err != nil {
+			t.Fatalf("round %d: %v\n%s", round, err, d.log())
+		}
 		d.hold(t, d.verify(t, m))
 		d.disturb(t, m, seed, round, moment{acks: moments.IntN(25), after: time.Duration(moments.IntN(20)) * time.Millisecond}, expectedEnd)
 	}

@@ -16,23 +16,25 @@ import (
 	"scv/wire"
 )
 
-// failing builds scv with its failpoints in.
-var failing = sync.OnceValues(func() (string, error) {
-	folder, err := os.MkdirTemp("", "scv-failpoints-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(folder, "scv")
-	out, err := exec.Command("go", "build", "-tags", "failpoints", "-o", path, ".").CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("%w: %s", err, out)
-	}
-	return path, err
-})
+// builds are scv as a user builds it, by build tag: the long loops want its speed, not the race
+// detector of the test binary.
+var builds = map[string]func() (string, error){
+	"":           sync.OnceValues(func() (string, error) { return goBuild("") }),
+	"failpoints": sync.OnceValues(func() (string, error) { return goBuild("failpoints") }),
+}
 
-func failingBuild(t *testing.T) string {
+func goBuild(tag string) (string, error) {
+	path := filepath.Join(buildFolder, "scv-"+tag)
+	out, err := exec.Command("go", "build", "-tags", tag, "-o", path, ".").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return path, nil
+}
+
+func builtWith(t *testing.T, tag string) string {
 	t.Helper()
-	path, err := failing()
+	path, err := builds[tag]()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +44,7 @@ func failingBuild(t *testing.T) string {
 // TestFailpoints plans a fault at every commit and every effect on the world outside: the daemon dies
 // there, is told of an error there, or waits there. Whatever it acknowledged holds afterwards.
 func TestFailpoints(t *testing.T) {
-	program := failingBuild(t)
+	program := builtWith(t, "failpoints")
 	seed := uint64(number(t, "SCV_CRASH_SEED", int(time.Now().UnixNano()%1e9)))
 	t.Logf("seed %d (SCV_CRASH_SEED=%d repeats it)", seed, seed)
 	random := rand.New(rand.NewPCG(seed, 7))
@@ -124,7 +126,7 @@ func awaitHit(t *testing.T, d *daemonProcess, m *model, hits string) {
 // TestHarnessCatchesBrokenBuilds: a build that breaks a promise must be found out, or the harness is
 // worth nothing.
 func TestHarnessCatchesBrokenBuilds(t *testing.T) {
-	program := failingBuild(t)
+	program := builtWith(t, "failpoints")
 	for _, broken := range []string{failpoint.BrokenAck, failpoint.BrokenDedup} {
 		t.Run(broken, func(t *testing.T) {
 			home := newHome(t)

@@ -53,14 +53,25 @@ func report(stderr io.Writer, err error) int {
 		err = errInterrupted
 	}
 	fmt.Fprintf(stderr, "scv: %s\n", line(strings.ReplaceAll(err.Error(), "\n", "; ")))
-	var f *failure
-	if errors.As(err, &f) && f.hint != "" {
-		fmt.Fprintln(stderr, line(f.hint))
+	if hint := hintOf(err); hint != "" {
+		fmt.Fprintln(stderr, line(hint))
 	}
 	return exitCode(err)
 }
 
+// hintOf is what to do about an error, or "".
+func hintOf(err error) string {
+	var f *failure
+	if errors.As(err, &f) {
+		return f.hint
+	}
+	return ""
+}
+
 func exitCode(err error) int {
+	if err == nil {
+		return exitOK
+	}
 	var coded interface{ ExitCode() int }
 	if errors.As(err, &coded) {
 		return coded.ExitCode()

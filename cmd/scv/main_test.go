@@ -3,13 +3,19 @@ package main
 import (
 	"context"
 	"io"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
+
+	"scv/internal/layout"
 )
+
+// instanceID is what the socket of a home is found by.
+var instanceID = layout.Instance
 
 // TestMain lets the test binary be scv itself for the scripts, and fails on a goroutine left behind.
 func TestMain(m *testing.M) {
@@ -18,7 +24,17 @@ func TestMain(m *testing.M) {
 
 type leakChecked struct{ m *testing.M }
 
+// buildFolder holds the programs that tests build; it goes when they end.
+var buildFolder string
+
 func (l leakChecked) Run() int {
+	folder, err := os.MkdirTemp("", "scv-builds-")
+	if err != nil {
+		println("no folder for builds:", err.Error())
+		return 1
+	}
+	buildFolder = folder
+	defer os.RemoveAll(folder)
 	code := l.m.Run()
 	if err := goleak.Find(); err != nil && code == 0 {
 		println("goroutines were left behind:", err.Error())
@@ -56,6 +72,6 @@ func quickApp(t *testing.T, home, stdin string, stdout io.Writer) *app {
 	return &app{
 		ctx: t.Context(), stdin: strings.NewReader(stdin), stdout: stdout, stderr: io.Discard, now: time.Now,
 		getenv: func(name string) string { return map[string]string{"SCV_HOME": home}[name] },
-		pace:   pace{keepAlive: 10 * time.Millisecond, catchUp: 10 * time.Millisecond},
+		pace:   pace{keepAlive: 10 * time.Millisecond, catchUp: 10 * time.Millisecond, watch: 10 * time.Millisecond},
 	}
 }

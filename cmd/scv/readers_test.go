@@ -53,13 +53,13 @@ func scriptedReaders(t *testing.T) *fake {
 func TestReadersPrintJSON(t *testing.T) {
 	f := scriptedReaders(t)
 	for name, args := range map[string]string{
-		"status.json":        "status --json",
-		"channels.json":      "channels --json",
-		"channels-list.json": "channels list --json",
-		"delegations.json":   "delegations --all --json",
-		"ps.json":            "ps --json",
-		"confirm-list.json":  "confirm list --json",
-		"confirm-show.json":  "confirm show 0123456789ab --json",
+		"status.json":         "status --json",
+		"channels.json":       "channels --json",
+		"channels-list.json":  "channels list --json",
+		"delegations.json":    "delegations --all --json",
+		"ps.json":             "ps --json",
+		"questions.json":      "questions --json",
+		"questions-show.json": "questions show 0123456789ab --json",
 	} {
 		got := at(t, f.home).scv(strings.Fields(args)...)
 		if got.code != 0 || got.errOut != "" || strings.Count(got.out, "\n") != 1 {
@@ -104,14 +104,14 @@ func TestReadersForPeople(t *testing.T) {
 	f := scriptedReaders(t)
 	for args, words := range map[string][]string{
 		"status": {
-			"scv 1.2.3, pid 4242", f.home, "2 running (1 idle), 5 orphaned ones stopped", "1 open: scv confirm list",
+			"scv 1.2.3, pid 4242", f.home, "2 running (1 idle), 5 orphans stopped", "1 open: scv questions",
 			"local:default", "connected", "failed", "log in again", "nobody",
 		},
-		"channels":                  {"feishu:work", "uid:0"},
-		"delegations":               {"codex-0a1b2c", "orphaned", "working", "/srv/工作"},
-		"confirm list":              {"0123456789ab", "3f", "yes", `Deploy \u202enow?\nReally?`},
-		"confirm show 0123456789ab": {"codex-0a1b2c", "yes by uid:0", "abc123", "\n  Deploy " + `\u202e` + "now?\n  Really?\n"},
-		"reload":                    {"reloaded", "local:default"},
+		"channels":                    {"feishu:work", "uid:0"},
+		"delegations":                 {"codex-0a1b2c", "orphaned", "working", "/srv/工作"},
+		"questions":                   {"0123456789ab", "3f", "yes", `Deploy \u202enow?\nReally?`},
+		"questions show 0123456789ab": {"codex-0a1b2c", "yes by uid:0", "abc123", "\n  Deploy " + `\u202e` + "now?\n  Really?\n"},
+		"reload":                      {"reloaded", "local:default"},
 	} {
 		got := at(t, f.home).scv(strings.Fields(args)...)
 		if got.code != 0 || got.errOut != "" {

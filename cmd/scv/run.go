@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
 
@@ -8,12 +9,14 @@ import (
 )
 
 type runCmd struct {
-	Nested   bool       `help:"Start inside an agent's run, where it is refused otherwise."`
-	LogLevel slog.Level `default:"info" placeholder:"LEVEL" help:"Least level that is logged: debug, info, warn or error (default ${default})."`
+	Nested   bool        `help:"Start inside an agent's run, where it is refused otherwise."`
+	Fresh    bool        `help:"Begin with a new store if the old one is lost or damaged. A damaged one is kept beside it."`
+	LogLevel *slog.Level `placeholder:"debug|info|warn|error" help:"Least level that is logged (default: [log] level of config.toml, else info)."`
 }
 
 func (*runCmd) Help() string {
-	return "It serves until SIGTERM or Ctrl-C and then exits 0. The log goes to stderr: lines for people on a terminal, JSON elsewhere."
+	return "It serves until SIGTERM or Ctrl-C and then exits 0. The log goes to stderr (lines for people on a terminal, " +
+		"JSON elsewhere) and into the home, where scv logs shows it."
 }
 
 // Run starts the daemon. Inside an agent's run (SCV_PARENT) that is refused: a nested SCV answers to
@@ -27,10 +30,25 @@ func (c *runCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("cannot find the program itself: %w", err)
+	}
+	level, setting := c.level()
 	return daemon.Run(a.ctx, daemon.Options{
-		Home: home, Version: thisBuild().Version, Log: newLog(a.stderr, a.getenv, c.LogLevel),
+		Home: home, Version: thisBuild().Version, Log: newLog(a.stderr, a.getenv, level), Level: setting,
 		Getenv: a.getenv, Environ: os.Environ(), Ready: a.sayReady,
+		Program: program, Fresh: c.Fresh,
 	})
+}
+
+// level is the least level that is logged, and what the daemon may change it by: nothing if it was given.
+func (c *runCmd) level() (level slog.Leveler, setting *slog.LevelVar) {
+	if c.LogLevel != nil {
+		return c.LogLevel, nil
+	}
+	setting = new(slog.LevelVar)
+	return setting, setting
 }
 
 // sayReady greets a person who watches; a service manager reads the log.

@@ -10,29 +10,47 @@ import (
 )
 
 type statusCmd struct {
-	JSON bool `help:"Print the daemon's own answer (DaemonStatus)."`
+	JSON  bool `help:"Print the daemon's own answer (DaemonStatus)."`
+	Watch bool `short:"w" help:"Go on until Ctrl-C: drawn anew on a terminal, elsewhere once for each change."`
 }
 
 func (c *statusCmd) Run(a *app) error {
-	var status wire.DaemonStatus
-	questions := -1 // unknown
+	if c.Watch {
+		return a.watchStatus(c.JSON)
+	}
+	look, err := a.lookAtStatus(c.JSON)
+	if err != nil {
+		return err
+	}
+	return look.print(a, c.JSON)
+}
+
+// statusLook is what a daemon said of itself at one moment.
+type statusLook struct {
+	status    wire.DaemonStatus
+	questions int // open ones; -1 is unknown
+}
+
+func (a *app) lookAtStatus(json bool) (statusLook, error) {
+	look := statusLook{questions: -1}
 	err := a.call(readLimit, func(ctx context.Context, client *bus.Client) (err error) {
-		if status, err = client.Control(ctx, wire.StatusCommand{}); err != nil || c.JSON {
+		if look.status, err = client.Control(ctx, wire.StatusCommand{}); err != nil || json {
 			return err
 		}
 		// An agent's shell may not list the questions: then there is no line for them.
 		if list, err := client.ConfirmList(ctx, wire.ConfirmListRequest{}); err == nil {
-			questions = len(list.Confirms)
+			look.questions = len(list.Confirms)
 		}
 		return nil
 	})
-	if err != nil {
-		return err
+	return look, err
+}
+
+func (l statusLook) print(a *app, json bool) error {
+	if json {
+		return a.printJSON(l.status)
 	}
-	if c.JSON {
-		return a.printJSON(status)
-	}
-	a.printStatus(status, questions)
+	a.printStatus(l.status, l.questions)
 	return nil
 }
 
@@ -44,7 +62,7 @@ func (a *app) printStatus(s wire.DaemonStatus, questions int) {
 	}
 	t.row(cell{"agents", dim}, cell{delegationLine(s.Delegations), plain})
 	if questions > 0 {
-		t.row(cell{"questions", dim}, cell{fmt.Sprintf("%d open: %s", questions, a.command("confirm list")), warn})
+		t.row(cell{"questions", dim}, cell{fmt.Sprintf("%d open: %s", questions, a.command("questions")), warn})
 	}
 	if s.Restart != nil {
 		t.row(cell{"restart", dim}, cell{a.restartLine(*s.Restart), warn})
@@ -61,7 +79,7 @@ func delegationLine(d wire.DelegationSummary) string {
 		fmt.Fprintf(&b, " (%d idle)", *d.Idle)
 	}
 	if d.Reaped > 0 {
-		fmt.Fprintf(&b, ", %d orphaned ones stopped", d.Reaped)
+		fmt.Fprintf(&b, ", %s stopped", counted(d.Reaped, "orphan"))
 	}
 	return b.String()
 }

@@ -46,3 +46,11 @@ func unseen(r rune) bool {
 		unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point) ||
 		r >= 0xe0100 && r <= 0xe01ef
 }
+
+// counted is a number with its noun, of which one alone has no s.
+func counted[N int | uint64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -20,7 +20,7 @@ const (
 
 var (
 	agentName   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
-	accountName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`) // docs/rules.md §3
+	accountName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`) // docs/rules.md §3
 	variable    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 

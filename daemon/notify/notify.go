@@ -99,7 +99,7 @@ func (f Facts) theOnly() (Target, error) {
 	}
 	switch len(found) {
 	case 0:
-		return refuse("no connected account with a known owner could be asked: see scv status, and log in with scv channels login")
+		return refuse("no connected account with a known owner could be asked: scv channels shows why")
 	case 1:
 		return target(found[0]), nil
 	}

@@ -35,6 +35,7 @@ const (
 	errAuth     = refusal("authorization violation")
 	errUID      = refusal("authorization violation: another user's daemon")
 	errFull     = refusal("maximum connections exceeded")
+	errWildcard = refusal("permissions violation for a subscription with a wildcard")
 	errNameUsed = refusal("authorization violation: the name is in use")
 )
 
@@ -49,6 +50,7 @@ type gate struct {
 	in    *bufio.Reader
 	out   *bufio.Writer
 	inbox string // where replies may go
+	blind bool   // inside a run: it may read an event it can name, not whatever is told to others
 }
 
 func newGate(outer io.Reader, inner io.Writer) *gate {
@@ -134,8 +136,12 @@ func (g *gate) operation(line []byte) error {
 	}
 	switch op := string(words[0]); {
 	case (op == "PING" || op == "PONG") && len(args) == 0,
-		op == "SUB" && (len(args) == 2 || len(args) == 3),
 		op == "UNSUB" && (len(args) == 1 || len(args) == 2):
+		return g.write(op, args...)
+	case op == "SUB" && (len(args) == 2 || len(args) == 3):
+		if g.blind && !strings.HasPrefix(args[0], g.inbox) && strings.ContainsAny(args[0], "*>") {
+			return errWildcard
+		}
 		return g.write(op, args...)
 	case op == "PUB" && (len(args) == 2 || len(args) == 3):
 		return g.publish(args[:len(args)-1], "0", args[len(args)-1])

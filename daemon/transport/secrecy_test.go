@@ -172,11 +172,15 @@ func TestEventsReachOnlyThoseTheyAreFor(t *testing.T) {
 	if info := receive(t, question); info.State != wire.Yes {
 		t.Errorf("got %+v", info)
 	}
-	wild := dialRaw(t, as{h.Server, insider})
-	wild.hello(name(3))
-	for i, subject := range []string{"daemon.event.>", "daemon.event.chat.*", "daemon.event.*.default", "daemon.event.chat.default"} {
-		wild.say("SUB %s  %d\r\n", subject, i)
-		wild.expect("-ERR 'Permissions Violation for Subscription")
+	blunt := dialRaw(t, as{h.Server, insider})
+	blunt.hello(name(3))
+	blunt.say("SUB daemon.event.chat.default  1\r\n")
+	blunt.expect("-ERR 'Permissions Violation for Subscription")
+	for i, subject := range []string{"daemon.event.>", "daemon.event.confirm.*", "daemon.event.confirm.>", "daemon.event.*.default"} {
+		wild := dialRaw(t, as{h.Server, insider})
+		wild.hello(name(4 + i))
+		wild.say("SUB %s  1\r\n", subject)
+		wild.expect("-ERR 'permissions violation for a subscription with a wildcard")
 	}
 }
 

@@ -66,7 +66,7 @@ func (s *Server) admitThrough(c *connection, peer Peer, inner net.Conn) error {
 		err = g.passConnect(hello, c.token)
 	}
 	if err == nil {
-		g.inbox = "_INBOX_" + c.name + "."
+		g.inbox, g.blind = "_INBOX_"+c.name+".", peer.Verdict.Inside
 		err = g.pass()
 	}
 	sayError(c.outer, err)

@@ -8,17 +8,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
-	"testing"
 )
 
 // boot is one time between power on and power off: a child at work and what it says.
 type boot struct {
-	t     *testing.T
 	disk  *disk
 	cmd   *exec.Cmd
 	lines *bufio.Reader
 	wrong strings.Builder // its stderr
+	wait  func() error    // for its end
 }
 
 // boot puts the power on and starts a child with a role.
@@ -27,7 +27,8 @@ func (d *disk) boot(role string, args ...string) *boot {
 	d.on()
 	self, err := os.Executable()
 	must(d.t, err)
-	b := &boot{t: d.t, disk: d}
+	b := &boot{disk: d}
+	b.wait = sync.OnceValue(func() error { return b.cmd.Wait() })
 	b.cmd = exec.Command(self, append([]string{filepath.Join(d.dir, "scv.db")}, args...)...)
 	b.cmd.Env = append(os.Environ(), roleEnv+"="+role)
 	b.cmd.Stderr = &b.wrong
@@ -35,7 +36,7 @@ func (d *disk) boot(role string, args ...string) *boot {
 	out, err := b.cmd.StdoutPipe()
 	must(d.t, err)
 	must(d.t, b.cmd.Start())
-	d.t.Cleanup(func() { _ = b.cmd.Process.Kill(); _ = b.cmd.Wait() }) // it is over, unless the test failed
+	d.t.Cleanup(b.kill) // it has ended, unless the test failed
 	b.lines = bufio.NewReader(out)
 	return b
 }
@@ -57,15 +58,14 @@ func (b *boot) expect(word string) (rest string, err error) {
 		return rest, nil
 	}
 	_, _ = io.Copy(io.Discard, b.lines)
-	end := b.cmd.Wait()
-	return "", fmt.Errorf("the child said %q and not %q, and ended: %v\n%s", got, word, end, &b.wrong)
+	return "", fmt.Errorf("the child said %q and not %q, and ended: %w\n%s", got, word, b.wait(), &b.wrong)
 }
 
 // end waits until the child has ended, and puts the power off in good order.
 func (b *boot) end() error {
-	b.t.Helper()
+	b.disk.t.Helper()
 	_, _ = io.Copy(io.Discard, b.lines)
-	err := b.cmd.Wait()
+	err := b.wait()
 	b.disk.off()
 	if err != nil {
 		return fmt.Errorf("the child ended: %w\n%s", err, &b.wrong)
@@ -74,10 +74,7 @@ func (b *boot) end() error {
 }
 
 // kill ends a child that is of no more use.
-func (b *boot) kill() error {
-	b.t.Helper()
+func (b *boot) kill() {
 	_ = b.cmd.Process.Kill() // it may have ended by itself
-	_ = b.cmd.Wait()
-	b.disk.off()
-	return nil
+	_ = b.wait()
 }

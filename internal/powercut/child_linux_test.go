@@ -42,8 +42,9 @@ const (
 
 // The ways a store is broken on purpose, to see that these tests notice.
 const (
-	brokenSync     = "no sync"         // the store never syncs
-	brokenAck      = "ack too early"   // the child acknowledges inside the transaction
+	brokenSync     = "no sync"          // the store never syncs
+	brokenAck      = "ack too early"    // the child acknowledges inside the transaction
+	brokenWhole    = "two halves"       // the child makes two transactions of one
 	brokenCreation = "written in place" // a new store is written under its own name, and not synced
 )
 
@@ -101,22 +102,26 @@ func work(args []string) error {
 		return err
 	}
 	failures := make([]error, workers)
-	var all sync.WaitGroup
+	var running sync.WaitGroup
 	for w := range workers {
-		all.Go(func() { failures[w] = workAs(w, s, seed, held[w].transactions(), broken) })
+		running.Go(func() { failures[w] = workAs(w, s, seed, held[w].transactions(), broken) })
 	}
-	all.Wait()
+	running.Wait()
 	return errors.Join(failures...)
 }
 
 // workAs ends when the store refuses, as it must without power: what it acknowledges then was no promise.
 func workAs(worker int, s *store.Store, seed, done uint64, broken string) error {
 	for n := done + 1; ; n++ {
+		parts := []transaction{plan(seed, worker, n)}
 		acknowledge, early := func() { say(sayAcked, worker) }, func() {}
-		if broken == brokenAck {
+		switch broken {
+		case brokenAck:
 			acknowledge, early = early, acknowledge
+		case brokenWhole:
+			parts = parts[0].halves()
 		}
-		err := plan(seed, worker, n).perform(s, accountOf(worker), early)
+		err := perform(s, accountOf(worker), parts, early)
 		if errors.Is(err, store.ErrUnavailable) {
 			return nil
 		}

@@ -121,7 +121,11 @@ func (d *disk) on() {
 	loop, err := attach(d.platter)
 	must(d.t, err)
 	defer loop.Close()
-	if err := unix.Mount(loop.Name(), d.dir, "ext4", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOATIME, d.mounting); err != nil {
+	err = unix.Mount(loop.Name(), d.dir, "ext4", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOATIME, d.mounting)
+	switch {
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.ENODEV): // a container's root, a kernel without ext4
+		cannot(d.t, "the disk cannot be mounted: "+err.Error())
+	case err != nil:
 		d.t.Fatalf("cannot mount the disk: %v", err)
 	}
 	d.root, err = os.Open(d.dir)

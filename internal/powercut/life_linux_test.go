@@ -53,8 +53,16 @@ func (l *life) cut(at moment) error {
 	l.disk.t.Helper()
 	b := l.disk.boot("work", strconv.FormatUint(l.seed, 10), l.broken)
 	if err := l.compare(b); err != nil {
-		return errors.Join(err, b.kill())
+		b.kill()
+		return err
 	}
+	return errors.Join(l.workUntil(b, at), b.end())
+}
+
+// workUntil hears the child's acknowledgements, cuts the power at the moment, and hears the rest of them.
+func (l *life) workUntil(b *boot, at moment) error {
+	l.disk.t.Helper()
+	defer startWriteback(l.disk).end()
 	heard, failed := 0, false
 	for {
 		if heard == at.acks && !failed {
@@ -63,12 +71,13 @@ func (l *life) cut(at moment) error {
 			failed = true
 		}
 		word, worker := b.hear()
-		if word == "" {
-			return b.end()
+		if word == "" && failed {
+			return nil
 		}
 		w, err := strconv.Atoi(worker)
 		if word != sayAcked || err != nil || w >= workers {
-			return errors.Join(fmt.Errorf("the child said %q %q", word, worker), b.kill())
+			b.kill()
+			return fmt.Errorf("the child stopped working: it said %q %q", word, worker)
 		}
 		l.promises[w].acked++
 		l.acks++
@@ -76,11 +85,15 @@ func (l *life) cut(at moment) error {
 	}
 }
 
-// look compares after the last cut.
+// look compares once more, after the last cut.
 func (l *life) look() error {
 	l.disk.t.Helper()
 	b := l.disk.boot("look")
-	return errors.Join(l.compare(b), b.end())
+	if err := l.compare(b); err != nil {
+		b.kill()
+		return err
+	}
+	return b.end()
 }
 
 // compare hears what a child found and holds it against what was promised.

@@ -3,9 +3,10 @@
 //
 // A kill does not do: what a process wrote outlives it in the kernel's memory. Here the store lies on an
 // ext4 file system of its own, and the power is cut by the kernel's own means for it: from that moment
-// nothing more reaches the disk, neither the file system's memory nor its journal's. A child process works
-// on the store and says what was acknowledged; after the cut the disk is mounted anew, which replays the
-// journal, and another child tells what the store holds.
+// nothing more reaches the disk, neither the file's pages nor the journal. What did reach it before is what
+// was synced, and single pages that were written out early, in any order. A child process works on the
+// store and says what was acknowledged; after the cut the disk is mounted anew, which replays the journal,
+// and another child tells what the store holds.
 //
 // What it cannot show is a disk that loses what it reported as flushed, or that tears a sector.
 //

@@ -32,6 +32,12 @@ type transaction struct {
 	changes []change
 }
 
+// halves is a transaction made two of. The line of the journal is in the second.
+func (x transaction) halves() []transaction {
+	n := len(x.changes) / 2
+	return []transaction{{x.kind, x.changes[:n]}, {x.kind, x.changes[n:]}}
+}
+
 // nouns says what each kind of transaction may write; a question and a line of the journal go with all.
 var nouns = map[string][]string{
 	"deliver": {"claim", "outbound", "seen", "conversation", "line"},

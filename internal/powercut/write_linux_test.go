@@ -8,8 +8,17 @@ import (
 	"scv/wire"
 )
 
-// perform runs a transaction on a store. before is called inside of it, when all is written and nothing
-// durable yet.
+// perform runs transactions on a store, one after the other. before is called inside of each, when all is
+// written and nothing durable yet.
+func perform(s *store.Store, account string, parts []transaction, before func()) error {
+	for _, x := range parts {
+		if err := x.perform(s, account, before); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (x transaction) perform(s *store.Store, account string, before func()) error {
 	now, ctx := clock.System{}.Now(), context.Background()
 	switch x.kind {

@@ -7,12 +7,17 @@ import (
 	"scv/wire/bus"
 )
 
-type confirmList struct {
+type questionsCmds struct {
+	List questionsList `cmd:"" default:"withargs" help:"List the open questions."`
+	Show questionsShow `cmd:"" help:"Show one question and how it was answered."`
+}
+
+type questionsList struct {
 	All  bool `help:"Also those that ended within 24 hours."`
 	JSON bool `help:"Print the daemon's own answer (ConfirmList)."`
 }
 
-func (c *confirmList) Run(a *app) error {
+func (c *questionsList) Run(a *app) error {
 	var list wire.ConfirmList
 	err := a.call(readLimit, func(ctx context.Context, client *bus.Client) (err error) {
 		list, err = client.ConfirmList(ctx, wire.ConfirmListRequest{All: c.All})

@@ -9,12 +9,12 @@ import (
 	"scv/wire/bus"
 )
 
-type confirmShow struct {
-	ID   literal `arg:"" help:"The question's id, as scv confirm list shows it."`
+type questionsShow struct {
+	ID   literal `arg:"" help:"The question's id, as scv questions shows it."`
 	JSON bool    `help:"Print the daemon's own answer (ConfirmDetail)."`
 }
 
-func (c *confirmShow) Run(a *app) error {
+func (c *questionsShow) Run(a *app) error {
 	var detail wire.ConfirmDetail
 	err := a.call(readLimit, func(ctx context.Context, client *bus.Client) (err error) {
 		detail, err = client.ConfirmShow(ctx, string(c.ID))

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"path/filepath"
+
+	"scv/daemon/config"
+)
+
+// lookAtConfig reads config.toml as a daemon would at its start.
+func (p *patient) lookAtConfig() []finding {
+	cfg, err := config.Load(p.home)
+	if err != nil {
+		return []finding{{"config", broke, err.Error(), "mend the file, then: " + p.a.command("reload")}}
+	}
+	if cfg.Workspace != "" {
+		if err := config.CheckFolder(cfg.Workspace); err != nil {
+			return []finding{{"config", broke, err.Error(), "make the folder, or change workspace in " + filepath.Join(p.home, config.Name)}}
+		}
+	}
+	return []finding{{"config", fine, "can be used", ""}}
+}
+
+// lookAtAgents looks for the configured programs on the PATH of this shell.
+func (p *patient) lookAtAgents() []finding {
+	cfg, err := config.Load(p.home)
+	if err != nil {
+		return nil // told already
+	}
+	var found []finding
+	for _, r := range configuredAgents(cfg, []string{"PATH=" + p.a.getenv("PATH")}) {
+		if r.Usable {
+			found = append(found, finding{"agent", fine, r.Name + " is " + *r.Path, ""})
+			continue
+		}
+		found = append(found, finding{
+			"agent", broke, r.Name + ": " + r.Program + " is not on the PATH of this shell",
+			"install it, or write its whole path into " + filepath.Join(p.home, config.Name),
+		})
+	}
+	if found == nil {
+		found = []finding{{"agent", shaky, "none is configured, so no message can be answered", "see " + p.a.command("agents")}}
+	}
+	return found
+}

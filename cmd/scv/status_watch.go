@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+)
+
+// watchStatus shows the status again and again. The daemon must be there at first; later it may come and
+// go, which is shown too. An interrupt is the ordinary end.
+func (a *app) watchStatus(json bool) error {
+	quiet := *a
+	quiet.watched = false // a word on stderr would tear the picture
+	shown := display{a: a}
+	for last := ""; ; {
+		look, err := quiet.lookAtStatus(json)
+		switch {
+		case a.ctx.Err() != nil:
+			return nil
+		case err != nil && last == "":
+			return err
+		}
+		text, key := look.frame(&quiet, json, err)
+		if a.screen && !json {
+			err = shown.draw(text)
+		} else if key != last {
+			err = shown.append(text, json)
+		} else {
+			err = nil
+		}
+		if err != nil || !pause(a.ctx, a.pace.watch) {
+			return err
+		}
+		last = key
+	}
+}
+
+// frame is what is shown of a look, and a key that changes only when it does: ages do not count.
+func (l statusLook) frame(a *app, json bool, failed error) (text, key string) {
+	if failed != nil {
+		text = "scv: " + line(failed.Error()) + "\n"
+		return text, text
+	}
+	still := l
+	still.status.Components = slices.Clone(l.status.Components)
+	for i := range still.status.Components {
+		still.status.Components[i].LastSuccessUnixSeconds = nil
+	}
+	return l.text(a, json), still.text(a, json)
+}
+
+func (l statusLook) text(a *app, json bool) string {
+	var b strings.Builder
+	onto := *a
+	onto.stdout = &b
+	if err := l.print(&onto, json); err != nil {
+		return "scv: " + line(err.Error()) + "\n"
+	}
+	return b.String()
+}
+
+// display is where a watched thing is shown.
+type display struct {
+	a     *app
+	drawn string // what stands there
+}
+
+// draw puts a text over the one before. Lines are cleared one by one, so that nothing flickers.
+func (d *display) draw(text string) error {
+	if text == d.drawn {
+		return nil
+	}
+	begin := "\x1b[H"
+	if d.drawn == "" {
+		begin = "\x1b[2J\x1b[H"
+	}
+	d.drawn = text
+	_, err := io.WriteString(d.a.stdout, begin+strings.ReplaceAll(text, "\n", "\x1b[K\n")+"\x1b[J")
+	return err
+}
+
+// append puts a text below, with its time above it. JSON stands alone; what is no JSON goes to stderr.
+func (d *display) append(text string, json bool) error {
+	switch {
+	case !json:
+		_, err := fmt.Fprintf(d.a.stdout, "-- %s\n%s", d.a.now().Local().Format(time.DateTime), text)
+		return err
+	case strings.HasPrefix(text, "{"):
+		_, err := io.WriteString(d.a.stdout, text)
+		return err
+	}
+	_, err := io.WriteString(d.a.stderr, text)
+	return err
+}
+

@@ -120,6 +120,9 @@ func keepOld(path, what string, at time.Time) (kept string, err error) {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
+	if err := failpoint.Hit(failpoint.StoreRename); err != nil {
+		return "", err
+	}
 	name := path + keptSuffix + "-" + what + "-" + stamp(at)
 	for n := range keepAttempts {
 		kept = name

@@ -189,6 +189,7 @@ func TestToolsChangeNothingThatIsDamaged(t *testing.T) {
 	if _, err := changes["migrate"](toolAt(path)); !errors.As(err, &newer) {
 		t.Errorf("migrate of a newer one: %v", err)
 	}
+	edit(t, path, func(tx *bbolt.Tx) error { return tx.Bucket([]byte("meta")).Put([]byte("schema"), []byte("1")) })
 }
 
 func TestDiffOfTwoStores(t *testing.T) {

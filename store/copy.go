@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 
 	"go.etcd.io/bbolt"
+
+	"scv/internal/failpoint"
 )
 
 // Verify looks through a store file and says what is wrong with it. A tool hands it over, because it
@@ -79,6 +81,9 @@ func makeFile(path string, fill func(temp string) error, place func(temp, path s
 
 // placeNew gives a file a name that nobody has.
 func placeNew(temp, path string) error {
+	if err := failpoint.Hit(failpoint.StoreRename); err != nil {
+		return err
+	}
 	err := os.Link(temp, path)
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		return err

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"scv/internal/failpoint"
 )
 
 // Condition is how a store's file was left, told without opening it.
@@ -150,7 +152,11 @@ func fingerprint(info fs.FileInfo) string {
 // DropStub moves a stub out of the way of a new store. What was there before under that name is lost:
 // it was a stub too.
 func DropStub(path string) error {
-	if err := os.Rename(path, path+stubSuffix); err != nil {
+	err := failpoint.Hit(failpoint.StoreRename)
+	if err == nil {
+		err = os.Rename(path, path+stubSuffix)
+	}
+	if err != nil {
 		return fmt.Errorf("cannot move the unfinished store away: %w", err)
 	}
 	return nil
@@ -159,7 +165,10 @@ func DropStub(path string) error {
 // SetAside moves a damaged store out of the way of a new one, and returns its new name.
 func SetAside(path string, at time.Time) (kept string, err error) {
 	kept = path + asideSuffix + "-" + stamp(at)
-	if err = os.Rename(path, kept); err == nil {
+	if err = failpoint.Hit(failpoint.StoreRename); err == nil {
+		err = os.Rename(path, kept)
+	}
+	if err == nil {
 		err = syncDir(filepath.Dir(path))
 	}
 	if err != nil {

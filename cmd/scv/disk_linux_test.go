@@ -22,6 +22,8 @@ const diskConfig = `
 command = ["sh", "-c", "cat >/dev/null; touch began; exec sleep 300"]
 [agents.parrot]
 command = ["cat"]
+[notify]
+owner = ["local:default"]
 `
 
 // smallHome is a home on a disk of its own, with a size in bytes.
@@ -83,7 +85,7 @@ func (d *daemonProcess) refusesWhile(t *testing.T, handle string, fails func() e
 		t.Fatalf("a write was told %+v\n%s", refused, d.log())
 	}
 	h := at(t, d.home)
-	for _, verb := range []string{"status", "delegations", "channels", "confirm list"} {
+	for _, verb := range []string{"status", "status --json", "delegations --all", "channels"} {
 		if got := h.scv(strings.Fields(verb)...); got.code != 0 {
 			t.Errorf("scv %s: %+v", verb, got)
 		}

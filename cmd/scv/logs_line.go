@@ -29,14 +29,21 @@ func logLine(text string, colour bool) string {
 		case "msg":
 			what = f.value
 		default:
-			rest = append(rest, paint(line(f.key)+"=", dim, colour)+logWord(f.value))
+			value := line(f.value)
+			if f.text {
+				value = logWord(f.value)
+			}
+			rest = append(rest, paint(line(f.key)+"=", dim, colour)+value)
 		}
 	}
 	head := fmt.Sprintf("%s %s %s", paint(line(when), dim, colour), paint(fmt.Sprintf("%-5s", line(level)), levelStyle(level), colour), line(what))
 	return strings.Join(append([]string{head}, rest...), " ")
 }
 
-type logField struct{ key, value string }
+type logField struct {
+	key, value string
+	text       bool // a string; else JSON
+}
 
 // logFields takes a JSON object apart in its own order. A value that is no string stays JSON.
 func logFields(text string) ([]logField, error) {
@@ -58,13 +65,13 @@ func logFields(text string) ([]logField, error) {
 		if err != nil {
 			return nil, err
 		}
-		f := logField{key, string(value)}
+		f := logField{key: key, value: string(value)}
 		if value.Kind() == '"' {
 			plain, err := jsontext.AppendUnquote(nil, value)
 			if err != nil {
 				return nil, err
 			}
-			f.value = string(plain)
+			f.value, f.text = string(plain), true
 		}
 		fields = append(fields, f)
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
 )
 
 // watchStatus shows the status again and again. The daemon must be there at first; later it may come and
@@ -95,4 +94,3 @@ func (d *display) append(text string, json bool) error {
 	_, err := io.WriteString(d.a.stderr, text)
 	return err
 }
-

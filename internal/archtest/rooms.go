@@ -61,14 +61,14 @@ var rooms = []Room{
 
 // handFiles is what single files of cmd/scv may import besides.
 var handFiles = map[string][]string{
-	"run.go":    {"daemon"},
-	"store.go":  {"store", "migrations"},
+	"run.go":   {"daemon"},
+	"store.go": {"store", "migrations"},
 
 	"store_examine.go": {"store"},
 	"store_dump.go":    {"store"},
 	"store_check.go":   {"store", "daemon"}, // whose child looks through the file
 	"store_change.go":  {"store", "migrations"},
-	"agents.go": {"daemon/agent", "daemon/config"},
+	"agents.go":        {"daemon/agent", "daemon/config"},
 
 	"doctor_config.go": {"daemon/config"},
 }

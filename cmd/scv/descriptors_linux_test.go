@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"scv/wire"
+	"scv/wire/bus"
+)
+
+// TestFewDescriptors gives the daemon so few descriptors that connections alone could take them all, and
+// has connections try: who is in is served, a kill works, a stranger is turned away in words, and when
+// they are gone everybody is served again.
+func TestFewDescriptors(t *testing.T) {
+	home := newHome(t)
+	writeConfig(t, home, diskConfig)
+	d, handle := withSleeper(t, home)
+	c := d.client(t)
+	d.limitDescriptors(t, d.descriptors(t)+80)
+	var crowd []*bus.Client
+	var turned error
+	for range 200 {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		guest, err := bus.Connect(ctx, bus.SocketDialer(bus.SocketPath(home, instanceID(home))))
+		cancel()
+		if err != nil {
+			turned = err
+			break
+		}
+		crowd = append(crowd, guest)
+	}
+	defer func() {
+		for _, guest := range crowd {
+			guest.Close()
+		}
+	}()
+	if !errors.Is(turned, bus.ErrTurnedAway) {
+		t.Errorf("after %d connections the next was told %v", len(crowd), turned)
+	}
+	if _, err := c.Control(t.Context(), wire.StatusCommand{}); err != nil {
+		t.Errorf("status: %v", err)
+	}
+	if _, err := c.Control(t.Context(), wire.DelegationKillCommand{Handle: &handle}); err != nil {
+		t.Errorf("kill: %v", err)
+	}
+	if d.running(t, "sleep", "300") {
+		t.Errorf("the agent still runs\n%s", d.log())
+	}
+	for _, guest := range crowd {
+		guest.Close()
+	}
+	crowd = nil
+	awaitServed(t, d)
+	d.recovers(t, c)
+}
+
+// TestNoDescriptors takes every descriptor away, as a limit does that is set too low: who is connected
+// hears from the daemon, an agent that cannot be started is a failure in words, and when there are
+// descriptors again all is as before.
+func TestNoDescriptors(t *testing.T) {
+	home := newHome(t)
+	writeConfig(t, home, diskConfig)
+	d, handle := withSleeper(t, home)
+	c := d.client(t)
+	before := d.descriptors(t)
+	d.limitDescriptors(t, before)
+	if _, err := c.Control(t.Context(), wire.StatusCommand{}); err != nil {
+		t.Errorf("status: %v", err)
+	}
+	if _, err := c.ChatSend(t.Context(), wire.ChatSend{Account: "default", ID: "starved", Text: "hello"}); err != nil {
+		t.Errorf("a message: %v", err)
+	}
+	if line := awaitAnswer(t, c, "starved"); line.Kind != wire.ChatFailure || !strings.Contains(line.Text, "too many open files") {
+		t.Errorf("the answer is %+v", line)
+	}
+	if _, err := c.Control(t.Context(), wire.DelegationKillCommand{Handle: &handle}); err != nil {
+		t.Errorf("kill: %v", err)
+	}
+	if d.running(t, "sleep", "300") {
+		t.Errorf("the agent still runs\n%s", d.log())
+	}
+	d.limitDescriptors(t, 1024)
+	awaitServed(t, d)
+	d.recovers(t, c)
+}
+
+func awaitServed(t *testing.T, d *daemonProcess) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		got := at(t, d.home).scv("status")
+		if got.code == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("nobody new is served: %+v\n%s", got, d.log())
+		}
+	}
+}
+
+// descriptors is how many descriptors a limit must allow for none to be left: the lowest free number.
+func (d *daemonProcess) descriptors(t *testing.T) int {
+	t.Helper()
+	for n := 0; ; n++ {
+		_, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", d.cmd.Process.Pid, n))
+		if errors.Is(err, fs.ErrNotExist) {
+			return n
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (d *daemonProcess) limitDescriptors(t *testing.T, n int) {
+	t.Helper()
+	limit := unix.Rlimit{Cur: uint64(n), Max: 20000}
+	if err := unix.Prlimit(d.cmd.Process.Pid, unix.RLIMIT_NOFILE, &limit, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCrowdAtTheDoor opens 10,000 connections that never say who they are and one that asks and never
+// reads, and holds what others wait for meanwhile.
+func TestCrowdAtTheDoor(t *testing.T) {
+	d := startDaemon(t, newHome(t))
+	c := d.client(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var crowd sync.WaitGroup
+	opened := 0
+	crowd.Go(func() { opened = crowdIn(ctx, d.home, 10_000) })
+	deaf := newRaw(t, d.home)
+	defer deaf.close()
+	crowd.Go(func() {
+		ask := "PUB daemon.control " + deaf.inbox + "x 19\r\n{\"action\":\"status\"}\r\n"
+		for range 5000 {
+			if deaf.say("%s", ask) != nil {
+				return // it was cut, as it should be
+			}
+		}
+	})
+	var inside, newcomer []time.Duration
+	for range 300 {
+		inside = append(inside, timed(t, func() error {
+			_, err := c.Control(t.Context(), wire.StatusCommand{})
+			return err
+		}))
+	}
+	for range 100 {
+		newcomer = append(newcomer, timed(t, func() error {
+			if got := at(t, d.home).scv("status"); got.code != 0 {
+				return errors.New(got.errOut)
+			}
+			return nil
+		}))
+	}
+	crowd.Wait()
+	cancel()
+	if opened != 10_000 {
+		t.Errorf("only %d connections were opened", opened)
+	}
+	slow, slowest := p99(inside), p99(newcomer)
+	t.Logf("status p99: connected %v, as a new scv %v", slow, slowest)
+	if slow > 250*time.Millisecond {
+		t.Errorf("status p99 is %v for who is connected", slow)
+	}
+	awaitServed(t, d)
+	if n := d.descriptors(t); n > 1000 {
+		t.Errorf("descriptors are left open: the lowest free one is %d", n)
+	}
+	d.terminate(t)
+}
+
+// crowdIn opens n silent connections, a thousand of them at a time, and says how many it could.
+func crowdIn(ctx context.Context, home string, n int) (opened int) {
+	var silent []*raw
+	for ; opened < n && ctx.Err() == nil; opened++ {
+		r, err := dialRaw(home)
+		if errors.Is(err, unix.EAGAIN) { // more wait to be let in than the kernel keeps
+			opened--
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		if err != nil {
+			break
+		}
+		if silent = append(silent, r); len(silent) == 1000 {
+			for _, r := range silent[:500] {
+				r.close()
+			}
+			silent = silent[500:]
+		}
+	}
+	for _, r := range silent {
+		r.close()
+	}
+	return opened
+}
+
+func timed(t *testing.T, act func() error) time.Duration {
+	t.Helper()
+	begin := time.Now()
+	if err := act(); err != nil {
+		t.Error(err)
+	}
+	return time.Since(begin)
+}
+
+func p99(took []time.Duration) time.Duration {
+	slices.Sort(took)
+	return took[len(took)*99/100-1]
+}

@@ -90,7 +90,23 @@ func (q *questions) answer(tx *store.Delivery, account string, m channel.Message
 			return false, err
 		}
 	}
+	if ruling.Verdict == confirm.NotForUs {
+		return q.tooLate(tx, account, m)
+	}
 	return !ruling.Verdict.Turn(), nil
+}
+
+// tooLate catches an answer that names a question which has ended: an agent must not take it for a
+// task.
+func (q *questions) tooLate(tx *store.Delivery, account string, m channel.Message) (bool, error) {
+	code := confirm.Coded(m.Text)
+	if code == "" || m.Attachments > 0 || !tx.CodeInUse(account, m.Chat, code) {
+		return false, nil
+	}
+	return true, q.queue(tx, account, store.Outbound{
+		Kind: string(channel.Notice), Chat: m.Chat, Text: "The question " + code + " has ended already; nothing was answered.",
+		InReplyTo: m.ID, ReplyHandle: m.ReplyHandle, ClientID: answerID(account, m.ID, 0), Transient: true,
+	})
 }
 
 // Attempt, Accepted and Refused are called by the outbox in its transactions.

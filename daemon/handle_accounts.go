@@ -9,6 +9,7 @@ import (
 // handleChannelSet is the seed's way to change an account: enabled always, the rest where given.
 func (d *Daemon) handleChannelSet(ctx context.Context, c call, command wire.Command) (wire.DaemonStatus, error) {
 	ask := command.(wire.ChannelSetCommand)
+	c.creates = true
 	_, err := d.set(ctx, c, wire.AccountSet{
 		Channel: ask.Channel, Account: ask.Account, Enabled: &ask.Enabled,
 		Workspace: ask.Workspace, RemoteTools: ask.RemoteTools, Senders: ask.Senders,

@@ -17,6 +17,7 @@ type call struct {
 	peer      transport.Peer
 	requestID string // repeated by a client that lost its connection; "" for none
 	data      []byte
+	creates   bool // channel_set may make a local account; a typing mistake in a name must not
 }
 
 // action is a row of the table for daemon.control.

@@ -90,8 +90,8 @@ func (d *Daemon) set(ctx context.Context, c call, ask wire.AccountSet) (store.Ac
 	var after store.Account
 	err = d.store.Intend(ctx, func(tx *store.Intent) error {
 		before, known := tx.Account(id)
-		if !known && ask.Channel != "local" {
-			return wire.Refuse(wire.ComponentError, "no account %q: sign it in first; scv channels lists those there are", id)
+		if !known && (ask.Channel != "local" || !c.creates) {
+			return wire.Refuse(wire.ComponentError, "no account %q: scv channels lists those there are", id)
 		}
 		if before.LoggingOut {
 			return wire.Refuse(wire.ComponentError, "account %q is being logged out: try again in a moment", id)

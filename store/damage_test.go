@@ -59,10 +59,13 @@ var damages = []damage{
 	}},
 }
 
-// damagedStores is how many copies are tried: 5,000 in the long form.
+// damagedStores is how many copies are tried.
 func damagedStores(t *testing.T) int {
 	text := os.Getenv("SCV_DAMAGED_STORES")
-	if text == "" {
+	switch {
+	case text == "" && os.Getenv("SCV_LONG") != "":
+		return 5000
+	case text == "":
 		return 150
 	}
 	n, err := strconv.Atoi(text)

@@ -6,7 +6,7 @@ type AccountSet struct {
 	Channel     string       `json:"channel"`
 	Account     string       `json:"account"`
 	Enabled     *bool        `json:"enabled,omitzero"`
-	Workspace   *string      `json:"workspace,omitzero"`
+	Workspace   *string      `json:"workspace,omitzero"` // "": back to the default
 	RemoteTools *RemoteTools `json:"remote_tools,omitzero"`
 	Senders     *Senders     `json:"senders,omitzero"`
 	Agent       *string      `json:"agent,omitzero"` // a name from config.toml; "" goes back to the default rule

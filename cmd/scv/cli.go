@@ -113,8 +113,8 @@ func usage(err error) error {
 	return failf(exitUsage, "try: "+try, "%s", strings.ReplaceAll(err.Error(), seal, ""))
 }
 
-// seal marks the arguments after "--". kong would still take one for the name of a subcommand, so that
-// the question of `scv confirm -- list` would be lost and the exit code 0. No argument can hold a NUL.
+// seal marks the arguments after "--". kong would still take one for the name of a subcommand where a
+// command has some: what a person wrote there must never become another command. No argument can hold a NUL.
 const seal = "\x00"
 
 func sealLiterals(args []string) []string {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"scv/wire"
@@ -21,6 +22,16 @@ func TestNoQuestionIsAYes(t *testing.T) {
 			if got := at(t, d.home).scv(args...); got.code == exitYes {
 				t.Errorf("scv %q exits 0 without a yes: %q", args, got.out)
 			}
+		}
+	}
+}
+
+// TestConfirmHelp: it is shown as any other help, and still is no yes.
+func TestConfirmHelp(t *testing.T) {
+	for _, args := range [][]string{{"confirm", "--help"}, {"confirm", "-h"}, {"--help", "confirm"}} {
+		got := at(t, "/none").scv(args...)
+		if got.code != exitOther || !strings.HasPrefix(got.out, "Usage: scv confirm") || got.errOut != "" {
+			t.Errorf("scv %q: exit %d, stdout %q, stderr %q", args, got.code, got.out, got.errOut)
 		}
 	}
 }

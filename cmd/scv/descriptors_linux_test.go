@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -18,18 +19,21 @@ import (
 	"scv/wire/bus"
 )
 
-// TestFewDescriptors gives the daemon so few descriptors that connections alone could take them all, and
-// has connections try: who is in is served, a kill works, a stranger is turned away in words, and when
-// they are gone everybody is served again.
+// TestFewDescriptors starts a daemon with so few descriptors that connections alone could take them all,
+// and has connections try: who is in is served, a kill works, a stranger is turned away in words, and
+// when they are gone everybody is served again.
 func TestFewDescriptors(t *testing.T) {
 	home := newHome(t)
 	writeConfig(t, home, diskConfig)
-	d, handle := withSleeper(t, home)
+	limited := filepath.Join(filepath.Dir(home), "limited")
+	if err := os.WriteFile(limited, []byte("#!/bin/sh\nulimit -n 200\nexec scv \"$@\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	d, handle := startSleeper(t, spawnDaemon(t, home, limited, nil))
 	c := d.client(t)
-	d.limitDescriptors(t, d.descriptors(t)+80)
 	var crowd []*bus.Client
 	var turned error
-	for range 200 {
+	for range 300 {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		guest, err := bus.Connect(ctx, bus.SocketDialer(bus.SocketPath(home, instanceID(home))))
 		cancel()
@@ -65,8 +69,8 @@ func TestFewDescriptors(t *testing.T) {
 }
 
 // TestNoDescriptors takes every descriptor away, as a limit does that is set too low: who is connected
-// hears from the daemon, an agent that cannot be started is a failure in words, and when there are
-// descriptors again all is as before.
+// hears from the daemon, an agent that cannot be started is a failure in words, a kill that cannot look at
+// the processes does not claim to have killed, and when there are descriptors again all is as before.
 func TestNoDescriptors(t *testing.T) {
 	home := newHome(t)
 	writeConfig(t, home, diskConfig)
@@ -83,13 +87,14 @@ func TestNoDescriptors(t *testing.T) {
 	if line := awaitAnswer(t, c, "starved"); line.Kind != wire.ChatFailure || !strings.Contains(line.Text, "too many open files") {
 		t.Errorf("the answer is %+v", line)
 	}
+	_, err := c.Control(t.Context(), wire.DelegationKillCommand{Handle: &handle})
+	if refused, ok := asRefusal(err); err == nil == d.running(t, "sleep", "300") || err != nil && (!ok || refused.Code != wire.Unavailable) {
+		t.Errorf("kill: %v\n%s", err, d.log())
+	}
+	d.limitDescriptors(t, 1024)
 	if _, err := c.Control(t.Context(), wire.DelegationKillCommand{Handle: &handle}); err != nil {
 		t.Errorf("kill: %v", err)
 	}
-	if d.running(t, "sleep", "300") {
-		t.Errorf("the agent still runs\n%s", d.log())
-	}
-	d.limitDescriptors(t, 1024)
 	awaitServed(t, d)
 	d.recovers(t, c)
 }
@@ -137,9 +142,16 @@ func TestCrowdAtTheDoor(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var crowd sync.WaitGroup
 	opened := 0
-	crowd.Go(func() { opened = crowdIn(ctx, d.home, 10_000) })
+	var alone []time.Duration
+	for range 100 {
+		alone = append(alone, timed(t, func() error {
+			_, err := c.Control(t.Context(), wire.StatusCommand{})
+			return err
+		}))
+	}
 	deaf := newRaw(t, d.home)
 	defer deaf.close()
+	crowd.Go(func() { opened = crowdIn(ctx, d.home, 10_000) })
 	crowd.Go(func() {
 		ask := "PUB daemon.control " + deaf.inbox + "x 19\r\n{\"action\":\"status\"}\r\n"
 		for range 5000 {
@@ -168,10 +180,10 @@ func TestCrowdAtTheDoor(t *testing.T) {
 	if opened != 10_000 {
 		t.Errorf("only %d connections were opened", opened)
 	}
-	slow, slowest := p99(inside), p99(newcomer)
-	t.Logf("status p99: connected %v, as a new scv %v", slow, slowest)
-	if slow > 250*time.Millisecond {
-		t.Errorf("status p99 is %v for who is connected", slow)
+	idle, slow, slowest := p99(alone), p99(inside), p99(newcomer)
+	t.Logf("status p99: alone %v, beside the crowd %v, as a new scv %v", idle, slow, slowest)
+	if limit := max(250*time.Millisecond, 20*idle); slow > limit { // a busy machine is slow for all
+		t.Errorf("status p99 is %v beside the crowd, more than %v", slow, limit)
 	}
 	awaitServed(t, d)
 	if n := d.descriptors(t); n > 1000 {

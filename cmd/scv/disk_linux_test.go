@@ -56,12 +56,22 @@ func writeConfig(t *testing.T, home, config string) {
 // returns the handle of the running one.
 func withSleeper(t *testing.T, home string) (d *daemonProcess, handle string) {
 	t.Helper()
-	d = startDaemon(t, home)
+	return startSleeper(t, startDaemon(t, home))
+}
+
+func startSleeper(t *testing.T, d *daemonProcess) (_ *daemonProcess, handle string) {
+	t.Helper()
+	if err := d.ready(t); err != nil {
+		t.Fatalf("%v\n%s", err, d.log())
+	}
 	c := d.client(t)
 	sleeps, answers := "sleeper", "parrot"
-	on, tools := true, wire.ToolsOwner
+	tools := wire.ToolsOwner
 	for account, agent := range map[string]*string{"busy": &sleeps, "default": &answers} {
-		_, err := c.AccountSet(t.Context(), wire.AccountSet{Channel: "local", Account: account, Enabled: &on, Agent: agent, RemoteTools: &tools})
+		_, err := c.Control(t.Context(), wire.ChannelSetCommand{Channel: "local", Account: account, Enabled: true, RemoteTools: &tools})
+		if err == nil {
+			_, err = c.AccountSet(t.Context(), wire.AccountSet{Channel: "local", Account: account, Agent: agent})
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +79,7 @@ func withSleeper(t *testing.T, home string) (d *daemonProcess, handle string) {
 	if _, err := c.ChatSend(t.Context(), wire.ChatSend{Account: "busy", ID: "work", Text: "sleep"}); err != nil {
 		t.Fatal(err)
 	}
-	awaitFile(t, filepath.Join(home, "workspace", "began"))
+	awaitFile(t, filepath.Join(d.home, "workspace", "began"))
 	status, err := c.Control(t.Context(), wire.DelegationsCommand{})
 	if err != nil || len(status.Delegations.Entries) != 1 {
 		t.Fatalf("the run: %+v, %v", status.Delegations, err)

@@ -13,7 +13,7 @@ import (
 func TestLogLine(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"time":"nonsense","level":"WARN","msg":"a word","n":1,"err":"cannot do","empty":""}`: `nonsense WARN  a word n=1 err="cannot do" empty=""`,
-		`{"level":"INFO","msg":"\u001b[2J‮x","g":{"a":[1]}}`:                                   ` INFO  \x1b[2J\u202ex g={"a":[1]}`,
+		"{\"level\":\"INFO\",\"msg\":\"\\u001b[2J\u202ex\",\"g\":{\"a\":[1]}}":                 ` INFO  \x1b[2J\u202ex g={"a":[1]}`,
 		"no JSON \x1b[2J":        `no JSON \x1b[2J`,
 		`{"msg":"cut off`:        `{"msg":"cut off`,
 		`["time"]`:               `["time"]`,

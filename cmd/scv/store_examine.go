@@ -1,14 +1,19 @@
 package main
 
 import (
+	"runtime/debug"
+
 	"golang.org/x/sys/unix"
 
 	"scv/store"
 )
 
-// examineSeconds of a processor are far more than a sound store takes. What spends more goes round in
-// circles, and the kernel ends it.
-const examineSeconds = 5
+// What a look may spend is far more than a sound store takes: seconds of a processor, and bytes of stack.
+// Where a damaged one leads round in circles, the kernel or the runtime ends the process.
+const (
+	examineSeconds = 5
+	examineStack   = 32 << 20
+)
 
 // storeExamine is how scv looks through a store in a process that the store may kill.
 type storeExamine struct {
@@ -21,6 +26,7 @@ func (c *storeExamine) Run(a *app) error {
 	if err := unix.Setrlimit(unix.RLIMIT_CPU, &limit); err != nil {
 		return failf(exitFailed, "", "cannot bound the look at the store: %w", err)
 	}
+	debug.SetMaxStack(examineStack)
 	report, err := store.Examine(a.ctx, string(c.Path), c.Records)
 	if err != nil {
 		report.Failure = err.Error()

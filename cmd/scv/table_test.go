@@ -29,6 +29,18 @@ func TestTableAlignsWideNames(t *testing.T) {
 	}
 }
 
+// no-color.org: any value but the empty one.
+func TestNoColour(t *testing.T) {
+	for value, want := range map[string]bool{"": true, "1": false, "0": false, "no": false} {
+		if got := coloured(func(name string) string { return map[string]string{"NO_COLOR": value, "TERM": "xterm"}[name] }); got != want {
+			t.Errorf("NO_COLOR=%q: coloured %v", value, got)
+		}
+	}
+	if coloured(func(name string) string { return map[string]string{"TERM": "dumb"}[name] }) {
+		t.Error("a dumb terminal is coloured")
+	}
+}
+
 func TestTableColours(t *testing.T) {
 	var tab table
 	tab.row(cell{"ok", good}, cell{"", bad}, cell{"end", plain})

@@ -96,11 +96,18 @@ func (q Question) Message() string {
 		who = q.Asker
 	}
 	return fmt.Sprintf("scv confirm %s: %s asks\n«%s»\nAnswer yes or no (if several questions are open: yes %s or no %s). No answer within %s counts as no.",
-		q.Code, who, q.Question, q.Code, q.Code, minutes(q.Timeout))
+		q.Code, who, q.Question, q.Code, q.Code, patience(q.Timeout))
 }
 
-// minutes rounds up, so that nobody is told "0 minutes".
-func minutes(d time.Duration) string {
+// patience is how long an answer is waited for, in words. Minutes are rounded up; what is shorter than
+// two is told in seconds.
+func patience(d time.Duration) string {
+	if d == time.Second {
+		return "1 second"
+	}
+	if d < 2*time.Minute && d%time.Minute != 0 {
+		return fmt.Sprintf("%d seconds", d/time.Second)
+	}
 	n := max((d+time.Minute-1)/time.Minute, 1)
 	if n == 1 {
 		return "1 minute"

@@ -129,7 +129,7 @@ func TestMessage(t *testing.T) {
 	q := question(t, "q", 0x3f)
 	q.Asker = "claude-abcdef"
 	for timeout, want := range map[time.Duration]string{
-		time.Second: "1 minute", time.Minute: "1 minute", 61 * time.Second: "2 minutes", 30 * time.Minute: "30 minutes", 4 * time.Hour: "240 minutes",
+		time.Second: "1 second", time.Minute: "1 minute", 61 * time.Second: "61 seconds", 150 * time.Second: "3 minutes", 30 * time.Minute: "30 minutes", 4 * time.Hour: "240 minutes",
 	} {
 		q.Timeout = timeout
 		text := "scv confirm 3f: claude-abcdef asks\n«Deploy q?»\nAnswer yes or no (if several questions are open: yes 3f or no 3f). No answer within " + want + " counts as no."

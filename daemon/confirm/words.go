@@ -64,3 +64,12 @@ func firstWord(text string) string {
 	}
 	return text[:end]
 }
+
+// Coded is the code in a message that is exactly an answer with one, as "yes 3f"; "" for any other.
+// Where no open question has it, the message was meant for one that has ended, and is no task for an
+// agent.
+func Coded(text string) string {
+	return read(text, func(word string) bool {
+		return 2 <= len(word) && len(word) <= 4 && strings.Trim(word, "0123456789abcdef") == ""
+	}).code
+}

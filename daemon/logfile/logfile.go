@@ -3,7 +3,7 @@
 //
 // A log is less than the work it tells of. So nothing here ends the daemon or holds it up: what cannot be
 // written (a full disk, a folder that somebody removed) is counted and left out, and the file says how
-// much was once it can be written again. Only the holder of the home's lock may open it.
+// much was once it can be written again. (A disk that hangs holds up the store beside it just the same.) Only the holder of the home's lock may open it.
 package logfile
 
 import (

@@ -60,7 +60,7 @@ func Pick(f Facts) (Target, error) {
 	if len(f.Order) > 0 {
 		return f.byOrder()
 	}
-	if a, ok := f.connected(f.Last.Account); ok && (!a.Local || f.Last.Terminal || f.nothingElse(a)) {
+	if a, ok := f.connected(f.Last.Account); ok && (!a.Local || f.Last.Terminal || f.nothingElse()) {
 		return target(a), nil
 	}
 	return f.theOnly()
@@ -89,16 +89,31 @@ func (f Facts) byOrder() (Target, error) {
 	return refuse("none of the accounts in [notify] is connected (%s): see scv status", strings.Join(f.Order, ", "))
 }
 
+// builtIn is the account that every home has.
+const builtIn = "local:default"
+
 // theOnly never guesses between two chats.
 func (f Facts) theOnly() (Target, error) {
 	var found []Account
+	unseen := 0 // local chats where perhaps nobody sits, while the owner has others
 	for _, a := range f.Accounts {
-		if _, ok := f.connected(a.ID); ok && (!a.Local || f.nothingElse(a)) {
-			found = append(found, a)
+		if _, ok := f.connected(a.ID); !ok {
+			continue
 		}
+		if a.Local && !f.nothingElse() {
+			unseen++
+			continue
+		}
+		found = append(found, a)
+	}
+	if i := slices.IndexFunc(found, func(a Account) bool { return a.ID == builtIn }); i >= 0 && f.nothingElse() {
+		return target(found[i]), nil // further local accounts do not make it a guess
 	}
 	switch len(found) {
 	case 0:
+		if unseen > 0 {
+			return refuse("it is not clear which of several chats to ask in: name one in [notify] of config.toml, or write to the one you use")
+		}
 		return refuse("no connected account with a known owner could be asked: scv channels shows why")
 	case 1:
 		return target(found[0]), nil
@@ -116,10 +131,10 @@ func (f Facts) connected(id string) (Account, bool) {
 	return Account{}, false
 }
 
-// nothingElse reports whether the owner has no other chat than this one. An account that is only out
-// of reach exists all the same: its owner looks there, not at a terminal.
-func (f Facts) nothingElse(than Account) bool {
-	other := func(a Account) bool { return a.ID != than.ID && a.OwnerID != "" }
+// nothingElse reports whether the owner has no chat but local ones. An account that is only out of reach
+// exists all the same: its owner looks there, not at a terminal.
+func (f Facts) nothingElse() bool {
+	other := func(a Account) bool { return !a.Local && a.OwnerID != "" }
 	return !slices.ContainsFunc(f.Accounts, other)
 }
 

@@ -56,6 +56,9 @@ func TestPick(t *testing.T) {
 		{"with a list nobody else is asked", notify.Facts{Accounts: []notify.Account{account(wechat, offline), account(feishu)}, Order: []string{wechat, "lark:gone"}, Last: notify.LastOwner{Account: feishu}}, ""},
 
 		{"the last owner chat", notify.Facts{Accounts: all, Last: notify.LastOwner{Account: wechat}}, wechat},
+		{"a second local account is no other chat", notify.Facts{Accounts: []notify.Account{account(local), account("local:second")}}, local},
+		{"nor is it where it was last used by a script", notify.Facts{Accounts: []notify.Account{account(local), account("local:second")}, Last: notify.LastOwner{Account: "local:second"}}, "local:second"},
+		{"two local accounts that are not the built-in one are a guess", notify.Facts{Accounts: []notify.Account{account("local:a"), account("local:b")}}, ""},
 		{"the local chat, last used at a terminal", notify.Facts{Accounts: all, Last: notify.LastOwner{Account: local, Terminal: true}}, local},
 		{"the local chat, last used by a script", notify.Facts{Accounts: []notify.Account{account(local), account(wechat)}, Last: notify.LastOwner{Account: local}}, wechat},
 		{"the last owner chat is out of reach: the only other", notify.Facts{Accounts: []notify.Account{account(wechat, offline), account(feishu)}, Last: notify.LastOwner{Account: wechat}}, feishu},

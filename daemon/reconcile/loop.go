@@ -55,6 +55,7 @@ type Loop struct {
 	fresh    bool                // the next pass starts failed accounts again
 	unread   bool                // the latest pass could not read what is desired
 	moves    []move              // to be told when mu is free
+	telling  bool                // somebody is telling moves
 }
 
 // account is one component and what runs of it.
@@ -255,11 +256,21 @@ func (l *Loop) on(a *account, cause error, event func()) {
 	}
 }
 
-// unlock frees mu, and only then tells of the changes made under it.
+// unlock frees mu, and only then tells of the changes made under it: one teller at a time, so that they
+// are told in the order in which they happened.
 func (l *Loop) unlock() {
-	moves := l.moves
-	l.moves = nil
+	for !l.telling && len(l.moves) > 0 {
+		moves := l.moves
+		l.moves, l.telling = nil, true
+		l.mu.Unlock()
+		l.tell(moves)
+		l.mu.Lock()
+		l.telling = false
+	}
 	l.mu.Unlock()
+}
+
+func (l *Loop) tell(moves []move) {
 	for _, m := range moves {
 		attrs := []any{"account", m.id, "from", string(m.from), "to", string(m.to)}
 		if m.cause != nil {
@@ -267,7 +278,5 @@ func (l *Loop) unlock() {
 		}
 		l.Log.Info("account", attrs...)
 	}
-	if len(moves) > 0 {
-		l.Changed()
-	}
+	l.Changed()
 }

@@ -5,12 +5,26 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"syscall"
 )
 
 const (
 	maxConnections = 1024
 	maxHalfOpen    = 256 // that have not sent their CONNECT yet
+	ownDescriptors = 128 // kept for the store, agents and looks at processes, which a kill needs
 )
+
+// capacity is how many connections and half-open ones there may be, so that however many come some
+// descriptors are left for ourselves.
+func capacity() (connections, halfOpen int) {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= maxConnections+ownDescriptors {
+		return maxConnections, maxHalfOpen // it cannot fail with these arguments
+	}
+	have := int(limit.Cur)
+	connections = max(have-ownDescriptors, have/4)
+	return connections, min(maxHalfOpen, max(connections/4, 1))
+}
 
 // connection is one client. Its fields after outer are set once, by registry.open.
 type connection struct {
@@ -25,6 +39,8 @@ type connection struct {
 
 // registry knows the live connections.
 type registry struct {
+	connections, halfOpen int // may be there; see capacity
+
 	mu     sync.Mutex
 	closed bool
 	number uint64 // of the last connection opened
@@ -36,7 +52,9 @@ type registry struct {
 }
 
 func newRegistry() registry {
+	connections, halfOpen := capacity()
 	return registry{
+		connections: connections, halfOpen: halfOpen,
 		live: map[*connection]struct{}{}, half: list.New(), names: map[string]struct{}{},
 		tokens: map[string]*connection{}, users: map[string]Peer{},
 	}
@@ -50,11 +68,11 @@ func (r *registry) admit(outer net.Conn) (*connection, error) {
 	switch {
 	case r.closed:
 		return nil, net.ErrClosed
-	case r.half.Len() >= maxHalfOpen:
+	case r.half.Len() >= r.halfOpen:
 		oldest := r.half.Remove(r.half.Front()).(*connection)
 		oldest.half = nil
 		oldest.outer.Close()
-	case len(r.live) >= maxConnections:
+	case len(r.live) >= r.connections:
 		return nil, errFull
 	}
 	c := &connection{outer: outer}

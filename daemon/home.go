@@ -36,10 +36,25 @@ func OpenHome(path string) (Home, error) {
 		return Home{}, fmt.Errorf("cannot look at home %q: %w", abs, err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return Home{}, fmt.Errorf("cannot use home %q: others may enter it (mode %04o); chmod 700 it",
-			abs, info.Mode().Perm())
+		return Home{}, fmt.Errorf("cannot use home %q: others may enter it (mode %04o); %s", abs, info.Mode().Perm(), cure(abs))
 	}
 	return Home{Path: abs, Instance: layout.Instance(abs)}, nil
+}
+
+// cure advises on a folder that others may enter: one that is no home of ours must not be closed to
+// them on our word.
+func cure(path string) string {
+	entries, err := os.ReadDir(path)
+	ours := err == nil && len(entries) == 0
+	for _, name := range []string{layout.Lock, layout.Store, "config.toml"} {
+		if _, err := os.Lstat(filepath.Join(path, name)); err == nil {
+			ours = true
+		}
+	}
+	if ours {
+		return "chmod 700 it"
+	}
+	return "it does not look like a home of scv: name a folder of its own with --home or SCV_HOME"
 }
 
 // join is a file of the home.

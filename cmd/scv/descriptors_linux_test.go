@@ -154,7 +154,7 @@ func TestCrowdAtTheDoor(t *testing.T) {
 	crowd.Go(func() { opened = crowdIn(ctx, d.home, 10_000) })
 	crowd.Go(func() {
 		ask := "PUB daemon.control " + deaf.inbox + "x 19\r\n{\"action\":\"status\"}\r\n"
-		for range 5000 {
+		for range 1000 { // more replies than the kernel keeps for it
 			if deaf.say("%s", ask) != nil {
 				return // it was cut, as it should be
 			}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -45,8 +46,14 @@ func (p *patient) lookAtModes(info fs.FileInfo) []finding {
 			"work as that user, or name another home with --home",
 		})
 	}
-	if info.Mode().Perm()&0o077 != 0 {
-		chmod(p.home, info.Mode(), broke) // a daemon does not start in it
+	switch open := info.Mode().Perm()&0o077 != 0; { // a daemon does not start in such a folder
+	case open && p.looksLikeOurs():
+		chmod(p.home, info.Mode(), broke)
+	case open:
+		found = append(found, finding{
+			"permissions", broke, p.home + " does not look like a home of scv, and others may enter it",
+			"name a folder of its own with --home or SCV_HOME",
+		})
 	}
 	for _, name := range private {
 		path := filepath.Join(p.home, name)
@@ -58,6 +65,13 @@ func (p *patient) lookAtModes(info fs.FileInfo) []finding {
 		found = []finding{{"permissions", fine, "yours alone", ""}}
 	}
 	return found
+}
+
+// looksLikeOurs keeps us from advising anybody to close a folder that is no home, such as /tmp.
+func (p *patient) looksLikeOurs() bool {
+	entries, err := os.ReadDir(p.home)
+	ours := []string{layout.Store, layout.Lock, "config.toml"}
+	return err == nil && (len(entries) == 0 || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return slices.Contains(ours, e.Name()) }))
 }
 
 func (p *patient) lookAtDisk() finding {

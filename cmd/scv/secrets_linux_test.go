@@ -28,6 +28,11 @@ func TestSecretsStayPut(t *testing.T) {
 	}
 	kept := plant() // the agent is meant to have it, nobody else
 	t.Setenv("KEPT_KEY", kept)
+	environ := filepath.Join(filepath.Dir(home), "environ") // what the agent has, seen from inside
+	out, errs := plant(), plant()
+	writeConfig(t, home, fmt.Sprintf("# %s\n[agents.leaky]\ncommand = [\"sh\", \"-c\", %q]\nenv = [\"KEPT_KEY\"]\n[notify]\nowner = [\"local:default\"]\n",
+		plant(), "cat >&2; env >"+environ+"; echo "+out[:8]+"'"+out[8:]+"'; echo '"+errs+"' >&2; touch began; [ \"$(ls "+home+"/workspace | wc -l)\" -gt 1 ] && exit 3; exit 0"))
+	startDaemon(t, home).terminate(t) // credentials in a home without a store would be an earlier life
 	folder := filepath.Join(home, "credentials")
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		t.Fatal(err)
@@ -37,10 +42,6 @@ func TestSecretsStayPut(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	environ := filepath.Join(filepath.Dir(home), "environ") // what the agent has, seen from inside
-	out, errs := plant(), plant()
-	writeConfig(t, home, fmt.Sprintf("# %s\n[agents.leaky]\ncommand = [\"sh\", \"-c\", %q]\nenv = [\"KEPT_KEY\"]\n[notify]\nowner = [\"local:default\"]\n",
-		plant(), "cat >&2; env >"+environ+"; echo "+out[:8]+"'"+out[8:]+"'; echo '"+errs+"' >&2; touch began; [ \"$(ls "+home+"/workspace | wc -l)\" -gt 1 ] && exit 3; exit 0"))
 	d := startDaemon(t, home, "--log-level", "debug")
 	c := d.client(t)
 	for i := range 3 {

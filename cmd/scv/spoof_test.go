@@ -76,6 +76,7 @@ func askSpoofed(ctx context.Context, c *bus.Client, question string) error {
 	}
 	detail, err := c.ConfirmShow(ctx, status.Confirm.ID)
 	for err == nil && detail.OpenedUnixMillis == nil {
+		time.Sleep(2 * time.Millisecond)
 		detail, err = c.ConfirmShow(ctx, status.Confirm.ID)
 	}
 	if err != nil {

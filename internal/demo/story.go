@@ -110,7 +110,7 @@ func (t *tale) ask() error {
 	if err := t.untilOpen("Deploy version 2?"); err != nil {
 		return err
 	}
-	if _, err := t.run(0, "confirm", "list"); err != nil {
+	if _, err := t.run(0, "questions"); err != nil {
 		return err
 	}
 	t.say("")
@@ -125,7 +125,7 @@ func (t *tale) ask() error {
 // untilOpen waits until a question may be answered.
 func (t *tale) untilOpen(question string) error {
 	return t.until("the question to be open", soonLimit, func() bool {
-		out, err := t.quiet("confirm", "list", "--json")
+		out, err := t.quiet("questions", "--json")
 		return err == nil && strings.Contains(out, question) && strings.Contains(out, `"opened_unix_ms"`)
 	})
 }
@@ -167,7 +167,7 @@ func (t *tale) crash() error {
 func (t *tale) resume() error {
 	t.say("The question is still open, and the script that asked it still waits:")
 	t.say("")
-	if err := t.expect("Delete the old backups?", "confirm", "list"); err != nil {
+	if err := t.expect("Delete the old backups?", "questions"); err != nil {
 		return err
 	}
 	if _, err := t.run(0, "chat", "--send", "yes"); err != nil {

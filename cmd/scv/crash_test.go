@@ -120,9 +120,18 @@ func spawnDaemon(t *testing.T, home, program string, env []string, flags ...stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &daemonProcess{cmd: exec.Command(program, append([]string{"run"}, flags...)...), home: home, stderr: log, ended: make(chan struct{})}
+	t.Cleanup(func() { log.Close() })
+	d := spawnTo(t, log, home, program, env, flags...)
+	d.stderr = log
+	return d
+}
+
+// spawnTo starts program as a daemon whose log goes to stderr.
+func spawnTo(t *testing.T, stderr *os.File, home, program string, env []string, flags ...string) *daemonProcess {
+	t.Helper()
+	d := &daemonProcess{cmd: exec.Command(program, append([]string{"run"}, flags...)...), home: home, ended: make(chan struct{})}
 	d.cmd.Env = append(append(os.Environ(), "SCV_HOME="+home), env...)
-	d.cmd.Stderr = log
+	d.cmd.Stderr = stderr
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +139,7 @@ func spawnDaemon(t *testing.T, home, program string, env []string, flags ...stri
 		d.err = d.cmd.Wait()
 		close(d.ended)
 	}()
-	t.Cleanup(func() { d.kill(); log.Close() })
+	t.Cleanup(d.kill)
 	return d
 }
 
@@ -162,6 +171,9 @@ func (d *daemonProcess) connect(ctx context.Context) (*bus.Client, error) {
 }
 
 func (d *daemonProcess) log() string {
+	if d.stderr == nil {
+		return "(its log went elsewhere)"
+	}
 	b, err := io.ReadAll(io.NewSectionReader(d.stderr, 0, 1<<20))
 	if err != nil {
 		return err.Error()

@@ -182,7 +182,8 @@ func TestCrowdAtTheDoor(t *testing.T) {
 	}
 	idle, slow, slowest := p99(alone), p99(inside), p99(newcomer)
 	t.Logf("status p99: alone %v, beside the crowd %v, as a new scv %v", idle, slow, slowest)
-	if limit := max(250*time.Millisecond, 20*idle); slow > limit { // a busy machine is slow for all
+	// The figure is 250 ms on a machine with nothing else to do; beside other tests only a hang can be told.
+	if limit := time.Duration(number(t, "SCV_CROWD_P99_MS", 2000)) * time.Millisecond; slow > limit {
 		t.Errorf("status p99 is %v beside the crowd, more than %v", slow, limit)
 	}
 	awaitServed(t, d)

@@ -11,16 +11,16 @@ import (
 	"github.com/lmittmann/tint"
 )
 
-// newLog writes the daemon's log: coloured lines on a terminal, JSON lines elsewhere, and those with a
-// priority in front where stderr is the journal.
-func newLog(stderr io.Writer, getenv func(string) string, level slog.Leveler) *slog.Logger {
+// newLog writes the daemon's log to w in the form that suits stderr, where w leads: coloured lines on a
+// terminal, JSON lines elsewhere, and those with a priority in front where stderr is the journal.
+func newLog(w, stderr io.Writer, getenv func(string) string, level slog.Leveler) *slog.Logger {
 	switch {
 	case isTerminal(stderr):
-		return slog.New(tint.NewTextHandler(stderr, &tint.Options{Level: level, NoColor: !coloured(getenv)}))
+		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, NoColor: !coloured(getenv)}))
 	case isJournal(stderr, getenv("JOURNAL_STREAM")):
-		return slog.New(newJournal(stderr, level))
+		return slog.New(newJournal(w, level))
 	}
-	return slog.New(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
 }
 
 // isJournal compares the stream's device and inode with what systemd put into JOURNAL_STREAM: a child

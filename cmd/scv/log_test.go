@@ -12,7 +12,7 @@ import (
 
 func TestLogIsJSONOffATerminal(t *testing.T) {
 	var out strings.Builder
-	newLog(&out, func(string) string { return "" }, slog.LevelInfo).Info("hello", "n", 1)
+	newLog(&out, &out, func(string) string { return "" }, slog.LevelInfo).Info("hello", "n", 1)
 	if !strings.HasPrefix(out.String(), "{") || !strings.Contains(out.String(), `"msg":"hello","n":1`) {
 		t.Errorf("got %q", out.String())
 	}
@@ -30,7 +30,7 @@ func TestLogTellsTheJournalThePriority(t *testing.T) {
 	}
 	stream := fmt.Sprintf("%d:%d", stat.Dev, stat.Ino)
 	getenv := func(string) string { return stream }
-	log := newLog(file, getenv, slog.LevelDebug).With("room", "test")
+	log := newLog(file, file, getenv, slog.LevelDebug).With("room", "test")
 	log.Debug("d")
 	log.Info("i")
 	log.Warn("w")

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"scv/daemon"
 )
@@ -34,12 +36,37 @@ func (c *runCmd) Run(a *app) error {
 	if err != nil {
 		return fmt.Errorf("cannot find the program itself: %w", err)
 	}
+	defer holdOut(a)()
+	log := newStderrLog(a.stderr)
+	defer log.close()
 	level, setting := c.level()
 	return daemon.Run(a.ctx, daemon.Options{
-		Home: home, Version: thisBuild().Version, Log: newLog(a.stderr, a.getenv, level), Level: setting,
+		Home: home, Version: thisBuild().Version, Log: newLog(log, a.stderr, a.getenv, level), Level: setting,
 		Getenv: a.getenv, Environ: os.Environ(), Ready: a.sayReady,
 		Program: program, Fresh: c.Fresh,
 	})
+}
+
+// holdOut keeps signals from ending the daemon before it has stopped its agents. The first asks for the
+// stop, which takes 8 s at most; an impatient second changes nothing; a third ends the process at
+// once. A reader of the log that goes away is no signal to end. What it returns undoes it.
+func holdOut(a *app) (undo func()) {
+	signal.Ignore(syscall.SIGPIPE)
+	signals := make(chan os.Signal, 3)
+	signal.Notify(signals, endings()...)
+	over := make(chan struct{})
+	go func() {
+		defer signal.Stop(signals)
+		for n := 1; n <= 2; n++ {
+			select {
+			case <-over:
+				return
+			case <-signals:
+			}
+		}
+		a.note("scv: stopping its agents first; once more ends it at once and may leave some running")
+	}()
+	return func() { close(over) }
 }
 
 // level is the least level that is logged, and what the daemon may change it by: nothing if it was given.

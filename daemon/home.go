@@ -106,5 +106,25 @@ func holder(f *os.File) string {
 	return pid
 }
 
+// entitled gives a check that the home is still ours while it runs: one whose lock was removed or
+// replaced may be another daemon's by now, and so may its socket. The lock is held.
+func (h Home) entitled() (func() error, error) {
+	path := h.join(layout.Lock)
+	held, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot look at lock %q: %w", path, err)
+	}
+	return func() error {
+		now, err := os.Stat(path)
+		if err != nil {
+			return fmt.Errorf("cannot tell whose home it is: %w", err)
+		}
+		if !os.SameFile(held, now) {
+			return fmt.Errorf("%q is no longer the lock that this daemon holds", path)
+		}
+		return nil
+	}, nil
+}
+
 // release gives the right back. The file stays.
 func (l *lock) release() { l.file.Close() }

@@ -97,13 +97,15 @@ func (d *Daemon) startBus(ctx context.Context) (err error) {
 
 // startTransport opens the socket.
 func (d *Daemon) startTransport(ctx context.Context, identify func(*net.UnixConn) transport.Peer) (*transport.Server, error) {
-	socket := ""
+	options := transport.Options{Log: d.log, Identify: identify, EventSubjectsInside: []string{wire.EventConfirm + ">"}}
 	if !d.o.inProcess {
-		socket = bus.SocketPath(d.home.Path, d.home.Instance)
+		options.SocketPath = bus.SocketPath(d.home.Path, d.home.Instance)
+		var err error
+		if options.Entitled, err = d.home.entitled(); err != nil {
+			return nil, err
+		}
 	}
-	server, err := transport.Start(ctx, transport.Options{
-		Log: d.log, SocketPath: socket, Identify: identify, EventSubjectsInside: []string{wire.EventConfirm + ">"},
-	})
+	server, err := transport.Start(ctx, options)
 	if err != nil {
 		return nil, err
 	}

@@ -63,12 +63,16 @@ func (p *pages) read(id uint64) ([]byte, error) {
 	case overflow >= p.count-id:
 		return nil, errors.New("it ends outside the file")
 	}
-	for n := id; n <= id+overflow; n++ {
-		if p.seen[n] {
-			return nil, errors.New("it was there before")
-		}
+	if p.seen[id] {
+		return nil, errors.New("it was there before")
 	}
-	for n := id; n <= id+overflow; n++ {
+	p.seen[id] = true
+	for n := id + 1; n <= id+overflow; n++ {
+		if p.seen[n] || p.isHead(n) { // its own length is damaged, and must not hide others
+			p.faults.add("page %d: it runs into page %d", id, n)
+			overflow = n - id - 1
+			break
+		}
 		p.seen[n] = true
 	}
 	page := make([]byte, (1+overflow)*p.size)
@@ -76,6 +80,16 @@ func (p *pages) read(id uint64) ([]byte, error) {
 		return nil, err
 	}
 	return page, nil
+}
+
+// isHead reports whether a page begins as one of the tree: no body of another does, but by rare chance.
+func (p *pages) isHead(id uint64) bool {
+	head := make([]byte, pageHead)
+	if _, err := p.file.ReadAt(head, int64(id*p.size)); err != nil {
+		return false
+	}
+	flags := binary.NativeEndian.Uint16(head[8:])
+	return binary.NativeEndian.Uint64(head) == id && (flags == leafPage || flags == branchPage || flags == freePage)
 }
 
 // walk gives the elements of every leaf below a page. What cannot be read becomes a fault.

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
+
+	"scv/migrations"
 )
 
 // salvage is one dump of a file, damaged or not.
@@ -50,8 +53,9 @@ func dumpPages(ctx context.Context, file *os.File, o DumpOptions, emit func(Row)
 
 // reached gives what the newest meta page leads to.
 func (s *salvage) reached(meta boltMeta) error {
-	buckets := map[string][]byte{}
+	buckets, empty := map[string][]byte{}, true
 	err := s.walk(meta.root, 0, func(e element) error {
+		empty = false
 		if e.bucket {
 			buckets[string(e.key)] = e.value
 		}
@@ -60,19 +64,29 @@ func (s *salvage) reached(meta boltMeta) error {
 	if err != nil {
 		return err
 	}
+	schema, missing := 0, []string(nil)
 	for _, table := range Schema {
 		bucket, known := buckets[table.Name]
-		if !known { // an older schema, or damage that was noted
+		if !known {
+			missing = append(missing, table.Name)
 			continue
 		}
 		err := s.records(table.Name, bucket, func(e element) error {
 			if e.bucket {
 				e.value = nil
 			}
+			if table == tableMeta && string(e.key) == "schema" {
+				schema, _ = strconv.Atoi(string(e.value)) // 0 when it is no number
+			}
 			return s.show(table, e, false)
 		})
 		if err != nil {
 			return err
+		}
+	}
+	if schema == migrations.Newest() || schema == 0 && !empty { // another one has other buckets
+		for _, name := range missing {
+			s.faults.add("bucket %s is missing", name)
 		}
 	}
 	return nil

@@ -3,10 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"golang.org/x/term"
@@ -46,11 +48,20 @@ func (a *app) home() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("cannot make %q absolute: %w", dir, err)
 	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		return real, nil
+	real, err := filepath.EvalSymlinks(dir)
+	switch {
+	case errors.Is(err, syscall.ENOTDIR):
+		return "", failf(exitFailed, notFolderHint, "%q cannot be a home: something above it is a file", dir)
+	case err != nil: // it need not exist
+		return dir, nil
 	}
-	return dir, nil
+	if info, err := os.Stat(real); err == nil && !info.IsDir() {
+		return "", failf(exitFailed, notFolderHint, "%q cannot be a home: it is not a folder", dir)
+	}
+	return real, nil
 }
+
+const notFolderHint = "name a folder with --home DIR or SCV_HOME"
 
 // command is how a person would type an scv command for this same home.
 func (a *app) command(words string) string {

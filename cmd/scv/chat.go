@@ -2,12 +2,14 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"scv/wire"
+	"scv/wire/bus"
 )
 
 // localAccount is the account of the local channel: the daemon makes one, with this name.
@@ -19,9 +21,12 @@ type chatCmd struct {
 }
 
 func (chatCmd) Help() string {
-	return "On a terminal it shows the open questions and whatever is said until Ctrl-D. On a pipe each line " +
-		"is a message, and the next is sent once it is answered. Exit code 1 if an answer failed or took too long."
+	return "On a terminal it shows the open questions and whatever is said until Ctrl-D. What is pasted is one message, " +
+		"also where it has several lines. On a pipe each line is a message, and the next is sent once it is answered. " +
+		"Exit code 1 if an answer failed or took too long."
 }
+
+func (chatCmd) stray() string { return `a message goes with --send, as in: scv chat --send "hello"` }
 
 // Run talks to the local channel. The default timeout is a little more than the longest turn of the
 // owner (config.toml, [turns] owner).
@@ -29,6 +34,8 @@ func (c *chatCmd) Run(a *app) error {
 	switch {
 	case c.Timeout <= 0:
 		return failf(exitUsage, "try: scv chat --timeout 5m", "--timeout must be longer than nothing")
+	case c.Send != nil && strings.TrimSpace(*c.Send) == "":
+		return failf(exitUsage, `try: scv chat --send "hello"`, "the message is empty")
 	case c.Send != nil:
 		return a.sendOne(*c.Send, c.Timeout)
 	case a.typed:
@@ -37,8 +44,12 @@ func (c *chatCmd) Run(a *app) error {
 	return a.sendLines(c.Timeout)
 }
 
-// sendLines sends each line of stdin once the one before it is answered.
+// sendLines sends each line of stdin once the one before it is answered. That nobody is there to hear
+// is told also where nothing is to be said.
 func (a *app) sendLines(timeout time.Duration) error {
+	if err := a.call(readLimit, func(context.Context, *bus.Client) error { return nil }); err != nil {
+		return err
+	}
 	lines := a.inputLines()
 	failed := false
 	for lines.Scan() {
@@ -56,7 +67,7 @@ func (a *app) sendLines(timeout time.Duration) error {
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return fmt.Errorf("cannot read the messages: %w", err)
+		return fmt.Errorf("cannot read the messages: %w", readable(err))
 	}
 	if failed {
 		return ended(exitFailed)
@@ -69,4 +80,12 @@ func (a *app) inputLines() *bufio.Scanner {
 	lines := bufio.NewScanner(a.stdin)
 	lines.Buffer(nil, wire.MaxChatText+2) // and its line end
 	return lines
+}
+
+// readable is why no more lines can be read, in words.
+func readable(err error) error {
+	if errors.Is(err, bufio.ErrTooLong) {
+		return fmt.Errorf("a line is longer than a message may be, %d bytes", wire.MaxChatText)
+	}
+	return err
 }

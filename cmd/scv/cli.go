@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -30,7 +29,8 @@ type commands struct {
 	Kill        delegationKill `cmd:"" help:"Same as delegations kill."`
 	Store       storeCmds      `cmd:"" help:"Look into the store."`
 	Completion  completionCmd  `cmd:"" help:"Print what makes a shell complete scv's words."`
-	Version     versionCmd     `cmd:"" help:"Show the version of this scv."`
+	Version     versionCmd     `cmd:"" help:"Show the version of this scv, as does scv --version."`
+	Help        helpCmd        `cmd:"" help:"Show how a command is used, as does --help after it."`
 	BuildInfo   buildInfoCmd   `cmd:"" hidden:"" help:"Describe this build as JSON."`
 }
 
@@ -54,6 +54,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func dispatch(a *app, args []string) error {
 	if len(args) == 0 {
 		return failf(exitUsage, "try: scv --help", "no command given")
+	}
+	if len(args) == 1 && args[0] == "--version" { // alone: after confirm it is part of a question
+		return new(versionCmd).Run(a)
 	}
 	var cmds commands
 	var help helped
@@ -96,21 +99,6 @@ func (h *helped) print(options kong.HelpOptions, ctx *kong.Context) error {
 // about reports whether the help was that of one verb.
 func (h *helped) about(verb any) bool {
 	return h.verb != nil && h.verb.Target.Addr().Interface() == verb
-}
-
-// usage turns kong's complaint into ours: exit 2 and the command to try.
-func usage(err error) error {
-	try := "scv --help"
-	var parse *kong.ParseError
-	if errors.As(err, &parse) && parse.Context != nil {
-		if node := parse.Context.Selected(); node != nil {
-			try = node.FullPath() + " --help"
-			if verb, ok := node.Target.Addr().Interface().(interface{ example() string }); ok {
-				try = verb.example()
-			}
-		}
-	}
-	return failf(exitUsage, "try: "+try, "%s", strings.ReplaceAll(err.Error(), seal, ""))
 }
 
 // seal marks the arguments after "--". kong would still take one for the name of a subcommand where a

@@ -15,9 +15,9 @@ import (
 const (
 	exitYes       = 0
 	exitNo        = 1 // no, and without --detailed-exitcode also expired
-	exitOther     = 2 // no answer can be had: usage, no daemon, withdrawn, failed, interrupted
+	exitOther     = 2 // no answer can be had: usage, no daemon, withdrawn, failed; interrupted is always this
 	exitExpired   = 3 // the rest only with --detailed-exitcode
-	exitWithdrawn = 4
+	exitWithdrawn = 4 // by anything but an interrupt of this command
 	exitNotAsked  = 5
 )
 
@@ -26,7 +26,7 @@ const (
 type confirmCmd struct {
 	Timeout          time.Duration `default:"30m" help:"How long to wait before silence counts as no (default ${default}, at most 4h)."`
 	JSON             bool          `help:"Print the outcome as ConfirmInfo."`
-	DetailedExitcode bool          `help:"Exit 0 yes, 1 no, 3 expired, 4 withdrawn, 5 failed, 2 other."`
+	DetailedExitcode bool          `help:"Exit 0 yes, 1 no, 3 expired, 4 withdrawn, 5 failed, 2 other, an interrupt too."`
 	Question         literal       `arg:"" help:"The question, in quotes."`
 }
 
@@ -36,11 +36,15 @@ func (*confirmCmd) Help() string {
 }
 
 func (*confirmCmd) example() string { return `scv confirm "Deploy now?"` }
+func (*confirmCmd) stray() string   { return "put the question in quotes" }
 
 func (c *confirmCmd) Run(a *app) error {
 	ask, err := c.request(a.getenv("SCV_PARENT"))
 	if err != nil {
 		return err
+	}
+	if c.Timeout > longestConfirm {
+		a.note("--timeout %s is more than can be waited; this question waits %s", plainSpan(c.Timeout), plainSpan(longestConfirm))
 	}
 	info, err := a.follow(ask, c.Timeout)
 	if err == nil || info.State != wire.Yes { // a yes that came too late for us is not printed as one
@@ -51,6 +55,9 @@ func (c *confirmCmd) Run(a *app) error {
 	}
 	return ended(c.exitCode(info.State))
 }
+
+// longestConfirm is as long as the daemon lets a question wait.
+const longestConfirm = wire.MaxConfirmSeconds * time.Second
 
 // request makes the request. Whether the question is fit to ask is for the daemon to say.
 func (c *confirmCmd) request(parent string) (wire.ConfirmAskCommand, error) {

@@ -37,7 +37,7 @@ type question struct {
 // follow asks and waits until the outcome is known, across restarts of the daemon. The info it returns
 // with an error is the last known.
 func (a *app) follow(ask wire.ConfirmAskCommand, timeout time.Duration) (wire.ConfirmInfo, error) {
-	longest := min(timeout, wire.MaxConfirmSeconds*time.Second) + afterDeadline
+	longest := min(timeout, longestConfirm) + afterDeadline
 	ctx, cancel := context.WithTimeoutCause(a.ctx, longest, errOverdue)
 	defer cancel()
 	last, cancelLast := linger(ctx, lastWords)
@@ -165,6 +165,9 @@ func (q *question) giveUp(ctx context.Context) error {
 	})
 	if err != nil {
 		return failf(exitOther, "it is withdrawn within a minute, when nobody asks about it", "%w; the question could not be withdrawn at once", why)
+	}
+	if q.info.State == wire.Withdrawn { // which stdout says already
+		return why
 	}
 	return fmt.Errorf("%w; the question is %s", why, q.info.State)
 }

@@ -15,99 +15,141 @@ import (
 // shows: its log at debug, every listing, the dump, command lines, the environment of agents, and what a
 // dying daemon prints.
 func TestSecretsStayPut(t *testing.T) {
-	home := newHome(t)
-	var planted []string
-	plant := func() string {
-		planted = append(planted, "s3cr3t"+randomID())
-		return planted[len(planted)-1]
+	v := &vault{home: newHome(t), shown: map[string]string{}}
+	d := v.fill(t)
+	v.look(t, d)
+	v.breakConfig(t)
+	v.abort(t, d)
+	if len(v.planted) < 20 {
+		t.Errorf("only %d secrets", len(v.planted))
 	}
-	for _, name := range []string{
-		"API_KEY", "AWS_SECRET_ACCESS_KEY", "DATABASE_URL", "GITHUB_TOKEN", "SCV_TOKEN", "NOTIFY_SOCKET", "PASSWORD", "ssh_pass",
-	} {
-		t.Setenv(name, plant())
-	}
-	kept := plant() // the agent is meant to have it, nobody else
-	t.Setenv("KEPT_KEY", kept)
-	environ := filepath.Join(filepath.Dir(home), "environ") // what the agent has, seen from inside
-	out, errs := plant(), plant()
-	writeConfig(t, home, fmt.Sprintf("# %s\n[agents.leaky]\ncommand = [\"sh\", \"-c\", %q]\nenv = [\"KEPT_KEY\"]\n[notify]\nowner = [\"local:default\"]\n",
-		plant(), "cat >&2; env >"+environ+"; echo "+out[:8]+"'"+out[8:]+"'; echo '"+errs+"' >&2; touch began; [ \"$(ls "+home+"/workspace | wc -l)\" -gt 1 ] && exit 3; exit 0"))
-	startDaemon(t, home).terminate(t) // credentials in a home without a store would be an earlier life
-	folder := filepath.Join(home, "credentials")
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"local:default.json", "feishu:work.json"} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(`{"token":"`+plant()+`"}`), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	d := startDaemon(t, home, "--log-level", "debug")
-	c := d.client(t)
-	for i := range 3 {
-		id := fmt.Sprint("m", i)
-		if _, err := c.ChatSend(t.Context(), wire.ChatSend{Account: "default", ID: id, Text: "my password is " + plant()}); err != nil {
-			t.Fatal(err)
-		}
-		awaitAnswer(t, c, id)
-	}
-	shown := map[string]string{}
-	for _, verb := range []string{
-		"status", "status --json", "channels", "channels list --json", "delegations --all", "delegations --all --json", "agents", "store dump", "store dump --json",
-	} {
-		got := at(t, home).scv(strings.Fields(verb)...)
-		if got.code != 0 || got.out == "" {
-			t.Errorf("scv %s: %+v", verb, got)
-		}
-		shown["scv "+verb] = got.out + got.errOut
-	}
-	for _, broken := range []string{ // a mistake in the file must not put a line of it into an error
-		"env = [\"KEY=%s\"]\n", "[agents.x]\ncommand = \"%s\"\n", "token = \"%s\"\n", "[agents.x]\ncommand = [\"%s\n", "[agents.x]\nprompt = \"%s\"\ncommand = [\"x\"]\n",
-		"[agents.x]\ncommand = [\"x\"]\nenv = [\"KEY=%s\"]\n", "[timing]\nreconcile = \"%s\"\n", "[notify]\nowner = [\"%s\"]\n",
-	} {
-		writeConfig(t, home, fmt.Sprintf(broken, plant()))
-		got := at(t, home).scv("reload")
-		if got.code == 0 {
-			t.Errorf("this was taken: %s", broken)
-		}
-		shown["reload of "+broken] = got.out + got.errOut
-	}
-	cmdline, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", d.cmd.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown["the daemon's command line"] = string(cmdline)
-	if err := d.cmd.Process.Signal(syscall.SIGABRT); err != nil { // it prints every stack
-		t.Fatal(err)
-	}
-	<-d.ended
-	log, err := os.ReadFile(filepath.Join(filepath.Dir(home), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown["the log and the stacks"] = string(log)
-	if !strings.Contains(string(log), "SIGABRT") || !strings.Contains(string(log), "\"DEBUG\"") {
-		t.Errorf("this is not the log of a daemon that aborted: %s", log)
-	}
-	inside, err := os.ReadFile(environ)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(inside), kept) {
-		t.Error("the agent does not have what its env names")
-	}
-	shown["the agent's environment"] = strings.ReplaceAll(string(inside), kept, "")
-	if len(planted) < 20 {
-		t.Errorf("only %d secrets", len(planted))
-	}
-	for where, text := range shown {
-		for i, secret := range planted {
+	for where, text := range v.shown {
+		for i, secret := range v.planted {
 			if strings.Contains(text, secret) {
 				t.Errorf("secret %d is in %s: %.400s", i, where, text[max(0, strings.Index(text, secret)-150):])
 			}
 		}
 	}
-	startDaemonAfresh(t, home)
+	startDaemonAfresh(t, v.home)
+}
+
+// vault knows the secrets that were planted and what was shown since.
+type vault struct {
+	home, kept string // kept is a secret that agents are meant to have
+	environ    string // file with what an agent has, seen from inside
+	planted    []string
+	shown      map[string]string // where → what
+}
+
+func (v *vault) plant() string {
+	v.planted = append(v.planted, "s3cr3t"+randomID())
+	return v.planted[len(v.planted)-1]
+}
+
+// fill plants secrets and starts a daemon that has met each of them.
+func (v *vault) fill(t *testing.T) *daemonProcess {
+	t.Helper()
+	for _, name := range []string{
+		"API_KEY", "AWS_SECRET_ACCESS_KEY", "DATABASE_URL", "GITHUB_TOKEN", "SCV_TOKEN", "NOTIFY_SOCKET", "PASSWORD", "ssh_pass",
+	} {
+		t.Setenv(name, v.plant())
+	}
+	v.kept = v.plant()
+	t.Setenv("KEPT_KEY", v.kept)
+	v.environ = filepath.Join(filepath.Dir(v.home), "environ")
+	out, errs := v.plant(), v.plant()
+	script := "cat >&2; env >" + v.environ + "; echo " + out + "; echo " + errs + " >&2; [ -e failed ] && exit 0; touch failed; exit 3"
+	path := filepath.Join(filepath.Dir(v.home), "leaky") // on a command line it would be no secret
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	writeConfig(t, v.home, fmt.Sprintf("# %s\n[agents.leaky]\ncommand = [%q]\nenv = [\"KEPT_KEY\"]\n[notify]\nowner = [\"local:default\"]\n", v.plant(), path))
+	startDaemon(t, v.home).terminate(t) // credentials in a home without a store would be an earlier life
+	v.plantCredentials(t)
+	d := startDaemon(t, v.home, "--log-level", "debug")
+	c := d.client(t)
+	for i := range 3 {
+		id := fmt.Sprint("m", i)
+		if _, err := c.ChatSend(t.Context(), wire.ChatSend{Account: "default", ID: id, Text: "my password is " + v.plant()}); err != nil {
+			t.Fatal(err)
+		}
+		awaitAnswer(t, c, id)
+	}
+	return d
+}
+
+func (v *vault) plantCredentials(t *testing.T) {
+	t.Helper()
+	folder := filepath.Join(v.home, "credentials")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"local:default.json", "feishu:work.json"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(`{"token":"`+v.plant()+`"}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// look takes down what every verb shows, the daemon's command line and the environment of its agent.
+func (v *vault) look(t *testing.T, d *daemonProcess) {
+	t.Helper()
+	for _, verb := range []string{
+		"status", "status --json", "channels", "channels list --json", "delegations --all", "delegations --all --json", "agents", "store dump", "store dump --json",
+	} {
+		got := at(t, v.home).scv(strings.Fields(verb)...)
+		if got.code != 0 || got.out == "" {
+			t.Errorf("scv %s: %+v", verb, got)
+		}
+		v.shown["scv "+verb] = got.out + got.errOut
+	}
+	v.read(t, "the daemon's command line", fmt.Sprintf("/proc/%d/cmdline", d.cmd.Process.Pid))
+	v.read(t, "the agent's environment", v.environ)
+	inside := v.shown["the agent's environment"]
+	if !strings.Contains(inside, v.kept) {
+		t.Error("the agent does not have what its env names")
+	}
+	v.shown["the agent's environment"] = strings.ReplaceAll(inside, v.kept, "")
+}
+
+func (v *vault) read(t *testing.T, what, path string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.shown[what] = string(text)
+}
+
+// breakConfig makes mistakes in config.toml: none may put a word of it into an error.
+func (v *vault) breakConfig(t *testing.T) {
+	t.Helper()
+	for _, broken := range []string{
+		"env = [\"KEY=%s\"]\n", "[agents.x]\ncommand = \"%s\"\n", "token = \"%s\"\n", "[agents.x]\ncommand = [\"%s\n",
+		"[agents.x]\nprompt = \"%s\"\ncommand = [\"x\"]\n", "[agents.x]\ncommand = [\"x\"]\nenv = [\"KEY=%s\"]\n",
+		"[timing]\nreconcile = \"%s\"\n", "[notify]\nowner = [\"%s\"]\n",
+	} {
+		writeConfig(t, v.home, fmt.Sprintf(broken, v.plant()))
+		got := at(t, v.home).scv("reload")
+		if got.code == 0 {
+			t.Errorf("this was taken: %s", broken)
+		}
+		v.shown["reload of "+broken] = got.out + got.errOut
+	}
+}
+
+// abort has the daemon print every stack and takes down all it ever printed.
+func (v *vault) abort(t *testing.T, d *daemonProcess) {
+	t.Helper()
+	if err := d.cmd.Process.Signal(syscall.SIGABRT); err != nil {
+		t.Fatal(err)
+	}
+	<-d.ended
+	const what = "the log and the stacks"
+	v.read(t, what, filepath.Join(filepath.Dir(v.home), "log"))
+	if log := v.shown[what]; !strings.Contains(log, "SIGABRT") || !strings.Contains(log, `"DEBUG"`) {
+		t.Errorf("this is not the log of a daemon that aborted: %s", log)
+	}
 }
 
 // startDaemonAfresh clears up after a daemon that died.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -40,4 +41,16 @@ func (a *app) clockTime(seconds uint64) string {
 		return at.Format("15:04")
 	}
 	return at.Format("2006-01-02 15:04")
+}
+
+// plainSpan is a duration as a person would type it: 5h, not 5h0m0s.
+func plainSpan(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
 }

@@ -25,6 +25,13 @@ const (
 	maxOutput    = 64 << 20         // bytes a run may print to out or err before it is stopped
 )
 
+// What is kept of the output of a run that has ended, in bytes. The rest would only fill the disk, on
+// which its own report must find room.
+const (
+	KeptOutput = 64<<10 + 1 // the beginning of out: an answer, and one byte that shows that there was more
+	KeptErrors = 4 << 10    // the end of err
+)
+
 // Options is what the daemon hands in.
 type Options struct {
 	Store    *store.Store

@@ -3,8 +3,6 @@ package delegation
 import (
 	"context"
 	"errors"
-	"fmt"
-	"path/filepath"
 
 	"scv/daemon/process"
 	"scv/store"
@@ -23,21 +21,26 @@ func (k *Keeper) ended(ctx context.Context, handle string, exit process.Exit, st
 	})
 }
 
-var errNotEnded = errors.New("it had not ended")
+// ErrNotEnded is a run of which nobody knows how it ended.
+var ErrNotEnded = errors.New("it had not ended")
 
 // Ended is the result of a run that ended and was not reported, whoever owned it; at most limit bytes
-// of what it printed.
+// of what it printed. The error is ErrNotEnded, or what it printed cannot be read.
 func (k *Keeper) Ended(handle string, limit int64) (store.Delegation, Result, error) {
 	d, known, err := k.Record(handle)
 	switch {
 	case err != nil:
 		return d, Result{}, err
 	case !known || d.State != store.RunEnded:
-		return d, Result{}, errNotEnded
+		return d, Result{}, ErrNotEnded
 	}
-	out, more, err := readCapped(filepath.Join(k.folder(handle), "out"), limit)
+	left, err := openOutput(k.folder(handle))
 	if err != nil {
-		return d, Result{}, fmt.Errorf("cannot read output of run %q: %w", handle, err)
+		return d, Result{}, err
 	}
-	return d, Result{Exit: process.Exit{Code: d.ExitCode}, Stopped: d.Stopped, Output: out, Truncated: more}, nil
+	defer left.close()
+	r := Result{Exit: process.Exit{Code: d.ExitCode}, Stopped: d.Stopped}
+	r.Output, r.Truncated, err = left.read(limit)
+	r.Errors = left.tail()
+	return d, r, err
 }

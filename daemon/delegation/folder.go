@@ -3,7 +3,6 @@ package delegation
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,52 +17,13 @@ import (
 
 func (k *Keeper) folder(handle string) string { return filepath.Join(k.o.Home, "runs", handle) }
 
-// output makes the folder of a run and the files for what it prints.
-func (k *Keeper) output(handle string) (out, errs *os.File, err error) {
+// create makes the folder of a run and the files for what it prints.
+func (k *Keeper) create(handle string) (*output, error) {
 	folder := k.folder(handle)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return nil, nil, fmt.Errorf("cannot make run folder %q: %w", folder, err)
+		return nil, fmt.Errorf("cannot make run folder %q: %w", folder, err)
 	}
-	if out, err = create(filepath.Join(folder, "out")); err != nil {
-		return nil, nil, err
-	}
-	if errs, err = create(filepath.Join(folder, "err")); err != nil {
-		out.Close()
-		return nil, nil, err
-	}
-	return out, errs, nil
-}
-
-func create(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("cannot make output file %q: %w", path, err)
-	}
-	return f, nil
-}
-
-// readCapped reads at most limit bytes of a file and tells whether there was more.
-func readCapped(path string, limit int64) ([]byte, bool, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, false, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if int64(len(b)) > limit {
-		return b[:limit], true, err
-	}
-	return b, false, err
-}
-
-// printed is the size of the larger of a run's two files.
-func (k *Keeper) printed(handle string) (largest int64) {
-	for _, name := range []string{"out", "err"} {
-		if info, err := os.Stat(filepath.Join(k.folder(handle), name)); err == nil {
-			largest = max(largest, info.Size())
-		}
-	}
-	return largest
+	return createOutput(folder)
 }
 
 // clearFolders removes what runs printed that are not on record any more: an earlier daemon died while

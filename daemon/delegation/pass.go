@@ -14,7 +14,8 @@ import (
 )
 
 // Pass looks once at all processes for all runs: it keeps the ties, finds orphans and stops the due
-// ones, stops what ran away from an ended run, and bounds what a run may write.
+// ones, stops what ran away from an ended run or belongs to one that is not on record, and bounds what a
+// run may write.
 func (k *Keeper) Pass(ctx context.Context) {
 	before := k.activity()
 	rows, err := k.rows()
@@ -38,8 +39,9 @@ func (k *Keeper) Pass(ctx context.Context) {
 		k.once(handle, func(ctx context.Context) error { return k.killRecorded(ctx, handle) })
 	}
 	k.stopRunaways(view, rows)
+	unknown := k.stopUnknown(view, rows)
 	k.o.Procs.ReapAdopted(view)
-	if len(rows) == 0 && len(k.o.Procs.Adopted(view)) == 0 {
+	if len(rows) == 0 && !unknown && len(k.o.Procs.Adopted(view)) == 0 {
 		k.foundNothing(before.starts)
 	}
 }
@@ -177,7 +179,7 @@ func (k *Keeper) boundOutput(handle string) {
 	k.mu.Lock()
 	run := k.own[handle]
 	k.mu.Unlock()
-	if run == nil || k.printed(handle) <= k.o.maxOutput {
+	if run == nil || run.size() <= k.o.maxOutput {
 		return
 	}
 	k.once(handle, func(ctx context.Context) error {
@@ -200,8 +202,8 @@ func (k *Keeper) stopRunaways(view process.View, rows []store.DelegationRow) {
 	}
 	for _, p := range k.o.Procs.Adopted(view) {
 		if !tied[p.ID] && p.Start < oldest {
-			k.o.Log.Warn("stopping a process that ran away from an ended run", "pid", p.PID)
 			k.once(p.ID.String(), func(ctx context.Context) error {
+				k.o.Log.Warn("stopping a process that ran away from an ended run", "pid", p.PID)
 				_, err := k.o.Procs.Stop(ctx, process.Run{Known: []process.ID{p.ID}})
 				return err
 			})

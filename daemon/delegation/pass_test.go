@@ -85,7 +85,7 @@ func TestOwnerDiesAtEachStep(t *testing.T) {
 				if err != nil || string(result.Output) != "the answer\n" || result.Exit.Code != 0 || result.Stopped != "" {
 					t.Errorf("%+v, output %q, %v", result, result.Output, err)
 				}
-			} else if !errors.Is(err, errNotEnded) {
+			} else if !errors.Is(err, ErrNotEnded) {
 				t.Errorf("%+v %v", result, err)
 			}
 			settle()

@@ -3,10 +3,11 @@ package delegation
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"sync"
+	"time"
 
 	"scv/daemon/process"
+	"scv/internal/clock"
 )
 
 // Run is one run that this process owns.
@@ -14,6 +15,8 @@ type Run struct {
 	Handle string
 
 	keeper   *Keeper
+	began    clock.Stamp    // set before it is spawned, as is printed
+	printed  *output        // nil when it could not be made
 	spawned  chan struct{}  // closed when it is settled whether there is a leader
 	child    *process.Child // the leader; nil when none was spawned. Set before spawned is closed
 	recorded chan struct{}  // closed when the run's leader is on record: now it may be told its task
@@ -35,6 +38,7 @@ type Result struct {
 	Stopped   string // why it was stopped, as the end of a sentence; "" if it ended by itself
 	Output    []byte // at most the limit asked for
 	Truncated bool
+	Errors    []byte // the end of what it printed to stderr, at most KeptErrors bytes
 }
 
 func newRun(k *Keeper, handle string) *Run {
@@ -70,7 +74,9 @@ func (r *Run) wait() {
 	<-r.told // Wait has closed its standard input, should a grandchild hold the other side
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
-	if survivors, err := r.keeper.stopTree(ctx, r.Handle, r.child.ID()); err != nil || len(survivors) > 0 {
+	survivors, err := r.keeper.stopTree(ctx, r.Handle, r.child.ID())
+	r.makeRoom() // before anything is committed
+	if err != nil || len(survivors) > 0 {
 		r.keeper.o.Log.Error("a run's leader ended and left processes that cannot be stopped",
 			"handle", r.Handle, "survivors", survivors, "err", err)
 		r.mu.Lock()
@@ -82,7 +88,37 @@ func (r *Run) wait() {
 	if err := r.keeper.ended(ctx, r.Handle, exit, why); err != nil {
 		r.keeper.o.Log.Error("cannot record how a run ended", "handle", r.Handle, "err", err)
 	}
+	r.logEnd(exit, why)
 	r.keeper.step("ended")
+}
+
+// makeRoom gives back what the run took of the disk: its own report could not be stored else.
+func (r *Run) makeRoom() {
+	if err := r.printed.shrink(); err != nil {
+		r.keeper.o.Log.Error("cannot shrink what a run printed", "handle", r.Handle, "err", err)
+	}
+}
+
+func (r *Run) logEnd(exit process.Exit, why string) {
+	took := r.keeper.o.Clock.Now().Since(r.began).Round(time.Millisecond)
+	if why != "" {
+		r.keeper.o.Log.Info("run ended", "handle", r.Handle, "stopped", why, "took", took.String())
+		return
+	}
+	r.keeper.o.Log.Info("run ended", "handle", r.Handle, "exit_code", exit.Code, "took", took.String())
+}
+
+// size is how much a run that is at work has printed to out or err.
+func (r *Run) size() int64 {
+	select {
+	case <-r.spawned:
+	default:
+		return 0
+	}
+	if r.child == nil {
+		return 0
+	}
+	return r.printed.largest()
 }
 
 // tell writes the task to the leader's standard input and closes it. A leader that never reads ends
@@ -157,13 +193,12 @@ func (r *Run) await(ctx context.Context, event <-chan struct{}) error {
 func (r *Run) Result(limit int64) (Result, error) {
 	<-r.done
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.err != nil {
-		return Result{}, fmt.Errorf("cannot learn how run %q ended: %w", r.Handle, r.err)
-	}
-	out, more, err := readCapped(filepath.Join(r.keeper.folder(r.Handle), "out"), limit)
+	result, err := Result{Exit: r.exit, Stopped: r.stopped}, r.err
+	r.mu.Unlock()
 	if err != nil {
-		return Result{}, fmt.Errorf("cannot read output of run %q: %w", r.Handle, err)
+		return Result{}, fmt.Errorf("cannot learn how run %q ended: %w", r.Handle, err)
 	}
-	return Result{Exit: r.exit, Stopped: r.stopped, Output: out, Truncated: more}, nil
+	result.Output, result.Truncated, err = r.printed.read(limit)
+	result.Errors = r.printed.tail()
+	return result, err
 }

@@ -42,6 +42,7 @@ func (k *Keeper) Start(ctx context.Context, handle string, about store.Delegatio
 	about.Depth, about.Owner, about.Cwd = k.o.Depth+1, store.ProcessID(k.o.Self), run.Dir
 	about.State, about.Started = store.RunStarting, k.o.Clock.Now()
 	r := newRun(k, handle)
+	r.began = about.Started
 	k.adopt(r) // before it is on record, so that no pass takes it for an orphan
 	if err := r.begin(ctx, about, run); err != nil {
 		if err := k.Reported(context.WithoutCancel(ctx), handle); err != nil {
@@ -60,6 +61,7 @@ func (r *Run) begin(ctx context.Context, about store.Delegation, run agent.Run) 
 		r.never()
 		return err
 	}
+	k.o.Log.Info("run started", "handle", r.Handle, "agent", about.Agent, "pid", child.ID().PID)
 	r.follow(child, run.Stdin)
 	k.step("spawned")
 	if err := k.alive(ctx, r.Handle, child.ID()); err != nil {
@@ -79,18 +81,17 @@ func (r *Run) spawn(ctx context.Context, about store.Delegation, run agent.Run) 
 		return nil, err
 	}
 	k.step("starting")
-	out, errs, err := k.output(r.Handle)
+	printed, err := k.create(r.Handle)
 	if err != nil {
 		return nil, err
 	}
-	defer out.Close()
-	defer errs.Close()
+	r.printed = printed
 	if why := r.Stopped(); why != "" {
 		return nil, fmt.Errorf("cannot start %q: it was stopped %s", r.Handle, why)
 	}
 	child, err := k.o.Procs.Spawn(process.Spec{
 		Path: run.Path, Args: run.Args, Env: run.Env, Dir: run.Dir,
-		Stdout: out, Stderr: errs, StdinPipe: true,
+		Stdout: printed.out, Stderr: printed.errs, StdinPipe: true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot start agent %q: %w", run.Path, err)
@@ -105,6 +106,9 @@ func (k *Keeper) Reported(ctx context.Context, handle string) error {
 	run, ours := k.own[handle]
 	delete(k.own, handle)
 	k.mu.Unlock()
+	if ours && run.printed != nil {
+		run.printed.close()
+	}
 	if ours && !run.gone() {
 		return nil
 	}

@@ -61,7 +61,13 @@ func (k *Keeper) killRecorded(ctx context.Context, handle string) error {
 	if len(survivors) > 0 {
 		return &SurvivorsError{Handle: handle, Survivors: survivors}
 	}
-	return k.clearedOrphan(ctx, handle, d.State != store.RunEnded)
+	ran := d.State != store.RunEnded
+	if ran && k.isLost(handle) {
+		if err := k.removeOutput(handle); err != nil { // nobody reads it, and the report needs room
+			return err
+		}
+	}
+	return k.clearedOrphan(ctx, handle, ran)
 }
 
 // KillOrphans stops every orphan at once and returns the handles of those that are gone.

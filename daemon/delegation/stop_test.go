@@ -68,7 +68,7 @@ func TestKillShells(t *testing.T) {
 		run.Env = append(run.Env, "PATH=/usr/bin:/bin")
 		r, err := w.k.Start(within(t), handle, about, run)
 		must(t, err)
-		until(t, "its output", func() bool { return w.k.printed(handle) > 0 })
+		until(t, "its output", func() bool { return r.size() > 0 })
 		view, err := table.Scan()
 		must(t, err)
 		all = append(all, r.child.ID())

@@ -146,3 +146,14 @@ func goneOr(err error) error {
 	}
 	return err
 }
+
+// Neighbour reports whether a process is in our pid namespace. One in a container below us is seen in
+// the process table too, and may belong to a daemon in there whose home has the same path as ours.
+func Neighbour(pid int) bool {
+	ours, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		return false
+	}
+	its, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/pid")
+	return err == nil && its == ours
+}

@@ -1,9 +1,12 @@
 package process
 
 import (
+	"bytes"
 	"errors"
 	"os"
+	"os/signal"
 	"runtime"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -79,4 +82,28 @@ func withOpenMask(start func() error) error {
 	}
 	defer func() { _ = unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil) }()
 	return start()
+}
+
+// ignoredSignals asks the kernel. The runtime does not know that SIGTSTP, SIGTTIN, SIGTTOU or SIGCONT was
+// ignored by who started us; what it knows counts only where the kernel cannot be asked.
+func ignoredSignals() (ignored []os.Signal) {
+	mask, asked := ignoredMask()
+	for sig := unix.Signal(1); sig <= lastSignal; sig++ {
+		if asked && mask&(1<<(sig-1)) != 0 || !asked && signal.Ignored(sig) {
+			ignored = append(ignored, sig)
+		}
+	}
+	return ignored
+}
+
+// ignoredMask is SigIgn of /proc/self/status, signal 1 its lowest bit.
+func ignoredMask() (mask uint64, ok bool) {
+	status, err := readInto("/proc/self/status", make([]byte, 4<<10))
+	if err != nil {
+		return 0, false
+	}
+	_, rest, _ := bytes.Cut(status, []byte("\nSigIgn:"))
+	line, _, _ := bytes.Cut(rest, []byte{'\n'})
+	mask, err = strconv.ParseUint(string(bytes.TrimSpace(line)), 16, 64)
+	return mask, err == nil
 }

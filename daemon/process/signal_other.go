@@ -5,6 +5,7 @@ package process
 import (
 	"errors"
 	"os"
+	"os/signal"
 
 	"golang.org/x/sys/unix"
 
@@ -37,3 +38,14 @@ func signalGroup(anchor ID, group int, sig unix.Signal) error {
 // withOpenMask runs start: the runtime here hands a child the mask of the thread, which blocks nothing
 // unless we were started so.
 func withOpenMask(start func() error) error { return start() }
+
+// ignoredSignals is what the runtime knows of: not SIGTSTP, SIGTTIN, SIGTTOU or SIGCONT that who started
+// us had ignored.
+func ignoredSignals() (ignored []os.Signal) {
+	for sig := unix.Signal(1); sig <= lastSignal; sig++ {
+		if signal.Ignored(sig) {
+			ignored = append(ignored, sig)
+		}
+	}
+	return ignored
+}

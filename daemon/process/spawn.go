@@ -18,8 +18,8 @@ import (
 // tagVariable names the runs a process belongs to, in its environment.
 const tagVariable = "SCV_PARENT"
 
-// Spec is what to start. Nothing of ours is inherited: not the environment, no descriptor, no ignored
-// or blocked signal.
+// Spec is what to start. Nothing of ours is inherited: not the environment, no descriptor, no terminal,
+// no ignored or blocked signal.
 type Spec struct {
 	Path      string   // absolute
 	Args      []string // after the program's name
@@ -43,7 +43,7 @@ type Child struct {
 	wait  func() (Exit, error)
 }
 
-// ID is the child's identity. Its pid is also its process group.
+// ID is the child's identity. Its pid is also its process group and its session.
 func (c *Child) ID() ID { return c.id }
 
 // Stdin is the pipe to the child, nil when none was asked for. It has write deadlines (os.File), and a
@@ -59,7 +59,8 @@ func (c *Child) Stdin() io.WriteCloser {
 // has no limit of its own: Stop ends it. All callers get the same answer.
 func (c *Child) Wait() (Exit, error) { return c.wait() }
 
-// Spawn starts a program as the leader of a process group of its own.
+// Spawn starts a program as the leader of a session and a process group of its own. A new session has no
+// terminal: what shares ours could read what a person types at it, and write as if it were us.
 func (t *Table) Spawn(spec Spec) (*Child, error) {
 	if !filepath.IsAbs(spec.Path) {
 		return nil, fmt.Errorf("cannot start %q: the path must be absolute", spec.Path)
@@ -108,7 +109,7 @@ func (t *Table) start(spec Spec, files []*os.File, stdin *os.File) (*Child, erro
 			Env:   append([]string{}, spec.Env...), // nil would mean ours
 			Files: files,
 			// No Pdeathsig: it follows the thread that forked, not the process.
-			Sys: &syscall.SysProcAttr{Setpgid: true},
+			Sys: &syscall.SysProcAttr{Setsid: true}, // which makes the group too
 		})
 		return err
 	})
@@ -156,15 +157,12 @@ func (t *Table) reapChild(c *Child, proc *os.Process) (Exit, error) {
 // starts with the default. The caller holds the table's lock; the program's own signal.Notify calls
 // come before its first spawn.
 func withDefaultSignals(start func() error) error {
-	var ignored []os.Signal
-	for _, sig := range []os.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGPIPE, unix.SIGTERM} {
-		if signal.Ignored(sig) {
-			ignored = append(ignored, sig)
-		}
-	}
-	if len(ignored) > 0 {
+	if ignored := ignoredSignals(); len(ignored) > 0 {
 		signal.Notify(make(chan os.Signal, 1), ignored...) // what arrives is dropped, as before
 		defer signal.Ignore(ignored...)                    // also undoes the line above
 	}
 	return withOpenMask(start)
 }
+
+// lastSignal is the largest that has a name. The real-time signals above are the runtime's to handle.
+const lastSignal = 31

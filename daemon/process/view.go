@@ -91,6 +91,29 @@ func (v View) Tagged(instance, handle string) []Proc {
 	return v.live(v.tags[tagged{instance, handle}])
 }
 
+// Handles are the runs of this instance that the tags of live processes name, sorted. Our own tag does not
+// count: it names the runs that we are in.
+func (v View) Handles(instance string) (handles []string) {
+	another := func(p Proc) bool { return p.PID != v.self }
+	for run, pids := range v.tags {
+		if run.instance == instance && run.handle != "" && slices.ContainsFunc(v.live(pids), another) {
+			handles = append(handles, run.handle)
+		}
+	}
+	slices.Sort(handles)
+	return handles
+}
+
+// HandlesIn are the runs of this instance that one tag names.
+func HandlesIn(tag, instance string) (handles []string) {
+	for _, run := range runsOf(tag) {
+		if run.instance == instance {
+			handles = append(handles, run.handle)
+		}
+	}
+	return handles
+}
+
 func (v View) live(pids []int) []Proc {
 	var live []Proc
 	for _, pid := range pids {

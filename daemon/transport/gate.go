@@ -35,8 +35,11 @@ const (
 	errAuth     = refusal("authorization violation")
 	errUID      = refusal("authorization violation: another user's daemon")
 	errFull     = refusal("maximum connections exceeded")
+	errRunFull  = refusal("maximum connections exceeded for this delegated run")
 	errWildcard = refusal("permissions violation for a subscription with a wildcard")
 	errNameUsed = refusal("authorization violation: the name is in use")
+
+	errInsideFull = refusal("maximum connections exceeded for all delegated runs together")
 )
 
 var (

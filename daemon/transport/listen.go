@@ -7,17 +7,29 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
 	"scv/internal/failpoint"
 )
 
-// acceptPause is how long the accept loop rests after an error, such as too many open files.
-const acceptPause = 50 * time.Millisecond
+const (
+	// acceptPause is how long the accept loop rests after an error, such as too many open files.
+	acceptPause = 50 * time.Millisecond
+	// lookLimit is how long a look at one newcomer may keep the next ones waiting.
+	lookLimit = time.Second
+)
+
+// socket is one listener and the file it made: another file may stand at the same path later.
+type socket struct {
+	*net.UnixListener
+	path string
+	file fs.FileInfo
+}
 
 // listen opens the socket, readable and writable by us alone from the first moment on.
-func listen(path string) (*net.UnixListener, error) {
+func listen(path string) (*socket, error) {
 	if err := prepareFolder(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
@@ -30,7 +42,34 @@ func listen(path string) (*net.UnixListener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %q: %w", path, err)
 	}
-	return listener, nil
+	listener.SetUnlinkOnClose(false) // by then the path may be another's: see end
+	file, err := os.Lstat(path)
+	if err != nil {
+		listener.Close()
+		return nil, fmt.Errorf("cannot find the socket just made: %w", err)
+	}
+	return &socket{UnixListener: listener, path: path, file: file}, nil
+}
+
+// lost reports that the path no longer leads here. As long as we listen, no other file can get our
+// inode's number.
+func (l *socket) lost() bool {
+	file, err := os.Lstat(l.path)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist) // else it cannot be told
+	}
+	return !os.SameFile(file, l.file)
+}
+
+// end stops listening and removes the file, if it is still ours.
+func (l *socket) end() error {
+	var err error
+	if !l.lost() {
+		if err = errors.Join(failpoint.Hit(failpoint.SocketRemove), os.Remove(l.path)); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	return errors.Join(err, l.Close())
 }
 
 // prepareFolder makes the socket's folder where it is missing. One that another user owns or can
@@ -72,10 +111,11 @@ func removeStale(path string) error {
 	return nil
 }
 
-// accept takes connections until the socket is closed.
-func (s *Server) accept() {
+// accept takes connections until the socket is closed. Few newcomers are looked at at once, and the
+// next wait in the kernel's queue: a flood of them then cuts nobody before it is known who that is.
+func (s *Server) accept(at *socket) {
 	for {
-		conn, err := s.listener.AcceptUnix()
+		conn, err := at.AcceptUnix()
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
@@ -83,7 +123,26 @@ func (s *Server) accept() {
 			s.log.Warn("cannot accept a connection", "err", err)
 			time.Sleep(acceptPause)
 		default:
-			s.serve(conn, func() Peer { return s.options.Identify(conn) })
+			s.receive(conn)
 		}
+	}
+}
+
+// receive has a newcomer looked at and served. Its look makes room for the next one when it is done,
+// and also when it takes too long.
+func (s *Server) receive(conn *net.UnixConn) {
+	s.looks <- struct{}{}
+	next := sync.OnceFunc(func() { <-s.looks })
+	late := time.AfterFunc(lookLimit, next)
+	done := func() {
+		late.Stop()
+		next()
+	}
+	served := s.serve(conn, func() Peer {
+		defer done()
+		return s.options.Identify(conn)
+	})
+	if !served {
+		done()
 	}
 }

@@ -11,78 +11,135 @@ import (
 const (
 	maxConnections = 1024
 	maxHalfOpen    = 256 // that have not sent their CONNECT yet
+	maxOfRun       = 64  // of one delegated run
+	maxLooks       = 32  // at newcomers, at the same time
 	ownDescriptors = 128 // kept for the store, agents and looks at processes, which a kill needs
 )
 
-// capacity is how many connections and half-open ones there may be, so that however many come some
-// descriptors are left for ourselves.
-func capacity() (connections, halfOpen int) {
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= maxConnections+ownDescriptors {
-		return maxConnections, maxHalfOpen // it cannot fail with these arguments
-	}
-	have := int(limit.Cur)
-	connections = max(have-ownDescriptors, have/4)
-	return connections, min(maxHalfOpen, max(connections/4, 1))
+// limits is how many connections there may be.
+type limits struct {
+	all      int // that are known to be ours
+	inside   int // of all delegated runs together: the rest is kept for the owner
+	run      int // of one delegated run
+	halfOpen int // that have not sent their CONNECT; those that nobody knows yet are among them
+	looks    int // at newcomers, at the same time
 }
 
-// connection is one client. Its fields after outer are set once, by registry.open.
+// capacity is the limits under which, however many come, some descriptors are left for ourselves.
+func capacity() limits {
+	all, halfOpen := maxConnections, maxHalfOpen
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err == nil && limit.Cur < maxConnections+ownDescriptors { // it cannot fail
+		have := int(limit.Cur)
+		all = max(have-ownDescriptors, have/4)
+		halfOpen = min(maxHalfOpen, max(all/4, 1))
+	}
+	return limits{
+		all: all, inside: all / 2, run: min(maxOfRun, max(all/4, 1)),
+		halfOpen: halfOpen, looks: min(maxLooks, max(halfOpen/2, 1)),
+	}
+}
+
+// connection is one client. Its fields after peer are set once, by registry.open.
 type connection struct {
 	outer net.Conn      // to the client
-	half  *list.Element // in registry.half while it has not sent its CONNECT
+	queue *list.List    // registry.half or registry.halfInside while it has not sent its CONNECT
+	half  *list.Element // in queue
+	known bool          // peer is set, and the connection is counted
+	peer  Peer
 
 	name  string // chosen by the client, 128 bits; its inbox is _INBOX_<name>
 	token string // the one-time password that stands for it
 	user  string // peer-<pid>-<number>, the verified user of its requests
-	peer  Peer
 }
 
 // registry knows the live connections.
 type registry struct {
-	connections, halfOpen int // may be there; see capacity
+	limits
 
-	mu     sync.Mutex
-	closed bool
-	number uint64 // of the last connection opened
-	live   map[*connection]struct{}
-	half   *list.List             // of *connection, oldest first
-	names  map[string]struct{}    // of open connections
-	tokens map[string]*connection // not used yet
-	users  map[string]Peer
+	mu         sync.Mutex
+	closed     bool
+	number     uint64 // of the last connection opened
+	live       map[*connection]struct{}
+	half       *list.List             // of *connection that may be the owner's, oldest first
+	halfInside *list.List             // of *connection inside a run, oldest first
+	known      int                    // connections whose peer is known
+	within     int                    // of these, inside a run
+	ofRun      map[string]int         // of these, by run; "" is some run
+	names      map[string]struct{}    // of open connections
+	tokens     map[string]*connection // not used yet
+	users      map[string]Peer
 }
 
 func newRegistry() registry {
-	connections, halfOpen := capacity()
 	return registry{
-		connections: connections, halfOpen: halfOpen,
-		live: map[*connection]struct{}{}, half: list.New(), names: map[string]struct{}{},
-		tokens: map[string]*connection{}, users: map[string]Peer{},
+		limits: capacity(), live: map[*connection]struct{}{}, half: list.New(), halfInside: list.New(), ofRun: map[string]int{},
+		names: map[string]struct{}{}, tokens: map[string]*connection{}, users: map[string]Peer{},
 	}
 }
 
 // admit takes one more connection. Where too many have not said who they are, the oldest of those is
-// cut: it had its time, and a newcomer may be the owner.
+// cut, first one inside a run: it had its time, and a newcomer may be the owner.
 func (r *registry) admit(outer net.Conn) (*connection, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
-	case r.closed:
+	if r.closed {
 		return nil, net.ErrClosed
-	case r.half.Len() >= r.halfOpen:
-		oldest := r.half.Remove(r.half.Front()).(*connection)
-		oldest.half = nil
-		oldest.outer.Close()
-	case len(r.live) >= r.connections:
-		return nil, errFull
+	}
+	if r.half.Len()+r.halfInside.Len() >= r.halfOpen {
+		oldest := r.halfInside.Front()
+		if oldest == nil {
+			oldest = r.half.Front()
+		}
+		cut := oldest.Value.(*connection)
+		r.drop(cut)
+		cut.outer.Close()
 	}
 	c := &connection{outer: outer}
-	c.half = r.half.PushBack(c)
+	c.wait(r.half)
 	r.live[c] = struct{}{}
 	return c, nil
 }
 
+// wait puts a connection into a queue of half-open ones and out of the one it was in; nil is none.
+func (c *connection) wait(queue *list.List) {
+	if c.half != nil {
+		c.queue.Remove(c.half)
+		c.half = nil
+	}
+	if queue != nil {
+		c.queue, c.half = queue, queue.PushBack(c)
+	}
+}
+
+// identified notes who a connection is, or refuses it: a run has its share, all runs together have
+// theirs, and so the owner finds a place whatever they do.
+func (r *registry) identified(c *connection, p Peer) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	inside, run := p.Verdict.Inside, p.Verdict.Run()
+	switch {
+	case c.half == nil:
+		return net.ErrClosed // cut by admit
+	case inside && r.ofRun[run] >= r.run:
+		return errRunFull
+	case inside && r.within >= r.inside:
+		return errInsideFull
+	case r.known >= r.all:
+		return errFull
+	}
+	c.peer, c.known = p, true
+	r.known++
+	if inside {
+		c.wait(r.halfInside)
+		r.within++
+		r.ofRun[run]++
+	}
+	return nil
+}
+
 // open makes a connection a peer under the name it chose.
-func (r *registry) open(c *connection, name string, p Peer) error {
+func (r *registry) open(c *connection, name string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c.half == nil {
@@ -91,14 +148,13 @@ func (r *registry) open(c *connection, name string, p Peer) error {
 	if _, used := r.names[name]; used {
 		return errNameUsed // who knows another's name could read its inbox
 	}
-	r.half.Remove(c.half)
-	c.half = nil
+	c.wait(nil)
 	r.number++
-	c.name, c.token, c.peer = name, secret(), p
-	c.user = fmt.Sprintf("peer-%d-%d", p.PID, r.number)
+	c.name, c.token = name, secret()
+	c.user = fmt.Sprintf("peer-%d-%d", c.peer.PID, r.number)
 	r.names[name] = struct{}{}
 	r.tokens[c.token] = c
-	r.users[c.user] = p
+	r.users[c.user] = c.peer
 	return nil
 }
 
@@ -122,17 +178,32 @@ func (r *registry) peer(user string) (Peer, bool) {
 func (r *registry) forget(c *connection) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.live, c)
-	if c.half != nil {
-		r.half.Remove(c.half)
-		c.half = nil
-	}
+	r.drop(c)
 	if c.user == "" {
 		return
 	}
 	delete(r.names, c.name)
 	delete(r.tokens, c.token)
 	delete(r.users, c.user)
+}
+
+// drop gives back the place that a connection takes. It may be called again.
+func (r *registry) drop(c *connection) {
+	delete(r.live, c)
+	c.wait(nil)
+	if !c.known {
+		return
+	}
+	c.known = false
+	r.known--
+	if !c.peer.Verdict.Inside {
+		return
+	}
+	r.within--
+	run := c.peer.Verdict.Run()
+	if r.ofRun[run]--; r.ofRun[run] == 0 {
+		delete(r.ofRun, run)
+	}
 }
 
 // close admits nobody any more.

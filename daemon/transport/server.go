@@ -37,6 +37,9 @@ type Options struct {
 	SocketPath          string                   // "": no socket, for tests
 	Identify            func(*net.UnixConn) Peer // asked once for each connection; needed with a socket
 	EventSubjectsInside []string                 // events that a peer inside a delegated run may read
+	// Entitled is asked before a socket that was removed is made anew: an error says that another may
+	// have taken the place. Nil: always.
+	Entitled func() error
 }
 
 // Server is a running transport.
@@ -48,8 +51,10 @@ type Server struct {
 	daemon   *server.Account
 	clients  *server.Account
 	registry registry
-	listener *net.UnixListener // nil without a socket
-	tasks    sync.WaitGroup    // the accept loop and one for each connection
+	looks    chan struct{}  // has an element for each look at a newcomer
+	stop     chan struct{}  // closed by Close; nil without a socket
+	ended    sync.Once      // closes stop
+	tasks    sync.WaitGroup // the accept loop, the keeper of the socket, and one for each connection
 }
 
 // Start brings the server up and opens the socket. Where a socket is asked for, the caller holds
@@ -62,19 +67,17 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		return nil, errors.New("cannot open a socket without a way to tell who connects")
 	}
 	s := &Server{log: o.Log, options: o, pass: secret(), registry: newRegistry()}
+	s.looks = make(chan struct{}, s.registry.looks)
 	if err := s.startNATS(); err != nil {
 		return nil, err
 	}
 	if o.SocketPath == "" {
 		return s, nil
 	}
-	listener, err := listen(o.SocketPath)
-	if err != nil {
+	if err := s.openSocket(); err != nil {
 		s.Close()
 		return nil, err
 	}
-	s.listener = listener
-	s.tasks.Go(s.accept)
 	return s, nil
 }
 
@@ -178,10 +181,8 @@ func (s *Server) DialAs(p Peer) (net.Conn, error) {
 // again.
 func (s *Server) Close() {
 	s.registry.close()
-	if s.listener != nil {
-		if err := s.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-			s.log.Warn("cannot close the socket", "err", err)
-		}
+	if s.stop != nil {
+		s.ended.Do(func() { close(s.stop) })
 	}
 	s.nats.Shutdown() // ends its side of every connection once it is flushed
 	s.nats.WaitForShutdown()

@@ -14,9 +14,8 @@ const connectTimeout = 5 * time.Second // from accept to CONNECT
 func (s *Server) serve(outer net.Conn, identify func() Peer) bool {
 	c, err := s.registry.admit(outer)
 	if err != nil {
-		sayError(outer, err)
 		outer.Close()
-		return !errors.Is(err, net.ErrClosed)
+		return false
 	}
 	s.tasks.Go(func() {
 		defer s.registry.forget(c)
@@ -32,11 +31,9 @@ func (s *Server) serve(outer net.Conn, identify func() Peer) bool {
 func (s *Server) splice(c *connection, identify func() Peer) error {
 	outer := c.outer
 	outer.SetDeadline(time.Now().Add(connectTimeout))
-	peer := identify()
-	if !peer.ours() {
-		s.log.Warn("another user tried to connect", "uid", peer.UID, "pid", peer.PID)
-		sayError(outer, errUID)
-		return errUID
+	if err := s.welcome(c, identify()); err != nil {
+		sayError(outer, err)
+		return err
 	}
 	inner, err := s.nats.InProcessConn()
 	if err != nil {
@@ -50,14 +47,23 @@ func (s *Server) splice(c *connection, identify func() Peer) error {
 	defer func() { <-pumped }()
 	defer inner.Close()
 	defer outer.Close() // first: the pump may be writing to it
-	return s.admitThrough(c, peer, inner)
+	return s.admitThrough(c, inner)
 }
 
-func (s *Server) admitThrough(c *connection, peer Peer, inner net.Conn) error {
+// welcome refuses who may not come in, or not now.
+func (s *Server) welcome(c *connection, peer Peer) error {
+	if !peer.ours() {
+		s.log.Warn("another user tried to connect", "uid", peer.UID, "pid", peer.PID)
+		return errUID
+	}
+	return s.registry.identified(c, peer)
+}
+
+func (s *Server) admitThrough(c *connection, inner net.Conn) error {
 	g := newGate(c.outer, inner)
 	hello, err := g.readConnect()
 	if err == nil {
-		err = s.registry.open(c, hello.User, peer)
+		err = s.registry.open(c, hello.User)
 	}
 	if err == nil {
 		err = c.outer.SetReadDeadline(time.Time{})
@@ -66,7 +72,7 @@ func (s *Server) admitThrough(c *connection, peer Peer, inner net.Conn) error {
 		err = g.passConnect(hello, c.token)
 	}
 	if err == nil {
-		g.inbox, g.blind = "_INBOX_"+c.name+".", peer.Verdict.Inside
+		g.inbox, g.blind = "_INBOX_"+c.name+".", c.peer.Verdict.Inside
 		err = g.pass()
 	}
 	sayError(c.outer, err)

@@ -30,7 +30,7 @@ const (
 func (e *Engine) answer(ctx context.Context, listed store.ClaimRow) {
 	row, there, err := e.current(listed)
 	if err != nil {
-		e.o.Log.Error("cannot read a claim, trying again", "account", listed.Account, "err", err)
+		e.fault("cannot read a claim, trying again", listed.Account, err)
 		pause(ctx, pauseAfterFault)
 	}
 	if err != nil || !there {
@@ -79,15 +79,18 @@ func (e *Engine) leftover(row store.ClaimRow) (r reply, handle string, ok bool) 
 		return reply{}, "", false
 	}
 	d, result, err := e.o.Runs.Ended(handle, MaxAnswer)
-	if err != nil {
+	if errors.Is(err, delegation.ErrNotEnded) {
 		e.o.Log.Info("a turn was interrupted", "handle", handle, "why", err)
 		return failure(interrupted), "", true
+	}
+	if err != nil {
+		return e.unreadable(handle, err), handle, true
 	}
 	a, known := e.o.Agents().Get(d.Agent)
 	if !known {
 		return failure("The agent " + d.Agent + " is no longer configured, so its answer cannot be read."), handle, true
 	}
-	return e.verdict(a, result), handle, true
+	return e.verdict(row, a, result), handle, true
 }
 
 // work runs the agent. Not ok means that ctx ended, so there is nothing to say yet.
@@ -112,7 +115,7 @@ func (e *Engine) work(ctx context.Context, row store.ClaimRow) (r reply, handle 
 		return reply{}, "", false // its account was logged out
 	}
 	if err != nil {
-		e.o.Log.Error("cannot begin a turn, trying again", "account", row.Account, "err", err)
+		e.fault("cannot begin a turn, trying again", row.Account, err)
 		pause(ctx, pauseAfterFault)
 		return reply{}, "", false
 	}

@@ -34,7 +34,7 @@ func (e *Engine) prepare(row store.ClaimRow) (agent.Task, agent.Agent, error) {
 	if err != nil {
 		return agent.Task{}, nil, err
 	}
-	tools := row.Claim.Owner && settings.RemoteTools == wire.ToolsOwner
+	tools := granted(row, settings)
 	if row.Claim.Owner && !tools && !agent.ToolFree(a) {
 		return agent.Task{}, nil, say("Tools are not granted to this chat, and %s has no mode without them. "+
 			"To grant them: scv channels set %s --remote-tools owner", a.Name(), row.Account)
@@ -42,6 +42,11 @@ func (e *Engine) prepare(row store.ClaimRow) (agent.Task, agent.Agent, error) {
 	return agent.Task{
 		Prompt: row.Claim.Text, Tools: tools, Owner: row.Claim.Owner, Workspace: folder,
 	}, a, nil
+}
+
+// granted reports whether the turn has tools.
+func granted(row store.ClaimRow, settings store.Account) bool {
+	return row.Claim.Owner && settings.RemoteTools == wire.ToolsOwner
 }
 
 func (e *Engine) settings(account string) (s store.Account, err error) {

@@ -37,7 +37,7 @@ func (e *Engine) finish(ctx context.Context, row store.ClaimRow, r reply) bool {
 			e.o.Replied()
 			return true
 		}
-		e.o.Log.Error("cannot store a reply, trying again", "account", row.Account, "err", err)
+		e.fault("cannot store a reply, trying again", row.Account, err)
 		pause(ctx, pauseAfterFault)
 	}
 	return false

@@ -19,6 +19,8 @@ import (
 // MaxAnswer is the largest answer in bytes; a longer one is cut with a mark (docs/rules.md §9).
 const MaxAnswer = 64 << 10
 
+const _ = uint(delegation.KeptOutput - MaxAnswer - 1) // does not compile if a run keeps less than an answer
+
 const lookAgain = 2 * time.Second // should a wake be missed by a fault
 
 // Limits come from config.toml.
@@ -52,6 +54,8 @@ type Engine struct {
 	busy  map[conversation]bool // conversations with a turn running
 	count map[string]int        // turns running, by account
 	turns sync.WaitGroup
+
+	faults faults
 }
 
 type conversation struct{ account, key string }

@@ -33,10 +33,14 @@ func (e *Engine) watch(ctx context.Context, row store.ClaimRow, a agent.Agent, r
 	}
 	result, err := run.Result(MaxAnswer)
 	if err != nil {
-		e.o.Log.Error("cannot read a run's result", "handle", run.Handle, "err", err)
-		return failure("The agent's answer could not be read. The log of scv says why."), run.Handle, true
+		return e.unreadable(run.Handle, err), run.Handle, true
 	}
-	return e.verdict(a, result), run.Handle, true
+	return e.verdict(row, a, result), run.Handle, true
+}
+
+func (e *Engine) unreadable(handle string, err error) reply {
+	e.o.Log.Error("cannot read a run's result", "handle", handle, "err", err)
+	return failure("The agent's answer could not be read. The log of scv says why.")
 }
 
 // stop stops a run and waits until it is gone, whatever became of the caller's context.
@@ -62,13 +66,13 @@ func (e *Engine) cut(run *delegation.Run) {
 }
 
 // verdict turns how a run ended into words.
-func (e *Engine) verdict(a agent.Agent, result delegation.Result) reply {
+func (e *Engine) verdict(row store.ClaimRow, a agent.Agent, result delegation.Result) reply {
 	if result.Stopped != "" {
-		return failure("The agent " + a.Name() + " was stopped " + result.Stopped + ".")
+		return failure("The agent " + a.Name() + " was stopped " + result.Stopped + "." + e.lastSaid(row, result))
 	}
 	answer, err := a.Answer(wholeCharacters(result), result.Exit.Code)
 	if err != nil {
-		return failure(err.Error())
+		return failure(err.Error() + e.lastSaid(row, result))
 	}
 	text := answer.Text
 	if len(text) > MaxAnswer { // cleaning can make it longer

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"bufio"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -86,7 +87,40 @@ func (l *link) InProcessConn() (net.Conn, error) {
 		return nil, err
 	}
 	l.stop = context.AfterFunc(l.ctx, func() { conn.Close() })
-	return conn, nil
+	heard := &heardConn{Conn: conn, in: bufio.NewReader(conn)}
+	if l.err = heard.refusal(); l.err != nil {
+		conn.Close()
+		return nil, l.err
+	}
+	return heard, nil
+}
+
+// heardConn is a connection whose first word was read ahead.
+type heardConn struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+func (c *heardConn) Read(p []byte) (int, error) { return c.in.Read(p) }
+
+var refusedLine = regexp.MustCompile(`^-ERR '(.*)'\r?\n$`)
+
+// refusal reads why the daemon turns this connection away where it does so before anything else: of
+// that, nats.go only says that something else was expected.
+func (c *heardConn) refusal() error {
+	first, err := c.in.Peek(len("-ERR"))
+	if err != nil {
+		return fmt.Errorf("cannot connect: %w", plain(err))
+	}
+	if string(first) != "-ERR" {
+		return nil
+	}
+	line, err := c.in.ReadSlice('\n')
+	m := refusedLine.FindSubmatch(line)
+	if err != nil || m == nil {
+		return ErrTurnedAway
+	}
+	return fmt.Errorf("%w: %s", ErrTurnedAway, m[1])
 }
 
 func (l *link) release() {

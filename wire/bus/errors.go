@@ -18,8 +18,9 @@ var (
 	ErrStarting = errors.New("the daemon is starting or stopping; try again in a moment")
 	// ErrNotAnswering says that a daemon took the request and gave no answer in time.
 	ErrNotAnswering = errors.New("the daemon does not answer")
-	// ErrTurnedAway says that the daemon accepts no more connections for now.
-	ErrTurnedAway = errors.New("the daemon has too many connections; try again in a moment")
+	// ErrTurnedAway says that the daemon does not take this connection, mostly because there are too
+	// many. The daemon's own words follow it.
+	ErrTurnedAway = errors.New("the daemon turns this connection away for now")
 	// ErrLost says that the connection broke. The request may or may not have taken effect: Do asks
 	// once more under the same request id.
 	ErrLost = errors.New("the connection to the daemon was lost")

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// usage turns kong's complaint into ours: exit 2, a plain sentence and the command to try. A verb may say
+// how it is meant by an example, and what to make of a word too many.
+func usage(err error) error {
+	try, told := "scv --help", plainly(strings.ReplaceAll(err.Error(), seal, ""))
+	var parse *kong.ParseError
+	if errors.As(err, &parse) && parse.Context != nil {
+		if node := parse.Context.Selected(); node != nil {
+			try = node.FullPath() + " --help"
+			verb := node.Target.Addr().Interface()
+			if v, ok := verb.(interface{ example() string }); ok {
+				try = v.example()
+			}
+			if v, ok := verb.(interface{ stray() string }); ok && strings.HasPrefix(told, strayWord) {
+				told += ": " + v.stray()
+			}
+		}
+	}
+	return failf(exitUsage, "try: "+try, "%s", told)
+}
+
+// strayWord is how kong begins to speak of a word for which a command has no place.
+const strayWord = "unexpected argument "
+
+// wordings are the complaints of kong and of Go's own parsers that a person could not read, and ours.
+var wordings = []struct {
+	theirs *regexp.Regexp
+	ours   string
+}{
+	{regexp.MustCompile(`^(\S+): expected \S+ value but got .*$`), `$1 needs a value`},
+	{regexp.MustCompile(`^(\S+): expected duration but got ("[^"]*").*$`), `$1 is a time with its unit, as 90s, 30m or 4h; it cannot be $2`},
+	{regexp.MustCompile(`^(\S+): expected a valid .* int but got ("[^"]*").*$`), `$1 is a whole number; it cannot be $2`},
+	{regexp.MustCompile(`^(\S+): expected a valid .* uint but got ("[^"]*").*$`), `$1 is a whole number, 0 or more; it cannot be $2`},
+	{regexp.MustCompile(`^(\S+): slog: level string ("[^"]*").*$`), `$1 is debug, info, warn or error; it cannot be $2`},
+	{regexp.MustCompile(`^(\S+): bool value must be .* but got ("[^"]*").*$`), `$1 is true or false; it cannot be $2`},
+	{regexp.MustCompile(`^(unknown flag -\w), did you mean .*$`), `$1`}, // one letter is like any other
+}
+
+func plainly(theirs string) string {
+	for _, w := range wordings {
+		if w.theirs.MatchString(theirs) {
+			return w.theirs.ReplaceAllString(theirs, w.ours)
+		}
+	}
+	return theirs
+}

@@ -1,0 +1,131 @@
+package delegation
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// output is what a run prints, held open. The agent runs as our user and may replace its files by others
+// while it works; what is open stays what it was started with, and cannot hold up who reads it.
+type output struct{ out, errs *os.File }
+
+var errNotRegular = errors.New("it is no regular file any more")
+
+func createOutput(folder string) (*output, error) {
+	out, err := createFile(filepath.Join(folder, "out"))
+	if err != nil {
+		return nil, err
+	}
+	errs, err := createFile(filepath.Join(folder, "err"))
+	if err != nil {
+		out.Close()
+		return nil, err
+	}
+	return &output{out, errs}, nil
+}
+
+func createFile(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make output file %q: %w", path, err)
+	}
+	return f, nil
+}
+
+// openOutput opens what a run of an earlier daemon printed. There is an answer without err.
+func openOutput(folder string) (*output, error) {
+	out, err := openLeft(filepath.Join(folder, "out"))
+	if err != nil {
+		return nil, fmt.Errorf("cannot open output of a run: %w", err)
+	}
+	o := &output{out: out}
+	if errs, err := openLeft(filepath.Join(folder, "err")); err == nil {
+		o.errs = errs
+	}
+	return o, nil
+}
+
+// openLeft opens a file that an agent could reach since it was made. A pipe would be waited for without
+// end, a link would lead to something else.
+func openLeft(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &os.PathError{Op: "open", Path: path, Err: errNotRegular}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// read is at most limit bytes of out, and whether there was more. It moves no offset: the agent's
+// processes share that.
+func (o *output) read(limit int64) (out []byte, more bool, err error) {
+	out, err = io.ReadAll(io.NewSectionReader(o.out, 0, limit+1))
+	if err != nil {
+		return nil, false, fmt.Errorf("cannot read output of a run: %w", err)
+	}
+	if int64(len(out)) > limit {
+		return out[:limit], true, nil
+	}
+	return out, false, nil
+}
+
+// tail is the end of err, or nothing if it cannot be read: an answer is not lost for that.
+func (o *output) tail() []byte {
+	from := max(0, size(o.errs)-KeptErrors)
+	b, err := io.ReadAll(io.NewSectionReader(o.errs, from, KeptErrors))
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+// shrink gives the disk back what is never read. Of err it frees all before it writes the end again: on
+// a full disk nothing else is sure to work.
+func (o *output) shrink() error {
+	if size(o.out) > KeptOutput {
+		if err := o.out.Truncate(KeptOutput); err != nil {
+			return fmt.Errorf("cannot shrink output of a run: %w", err)
+		}
+	}
+	if size(o.errs) <= KeptErrors {
+		return nil
+	}
+	end := o.tail()
+	err := o.errs.Truncate(0)
+	if err == nil {
+		_, err = o.errs.WriteAt(end, 0)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot shrink errors of a run: %w", err)
+	}
+	return nil
+}
+
+// largest is the size of the larger file.
+func (o *output) largest() int64 { return max(size(o.out), size(o.errs)) }
+
+// size is 0 for a file that is closed or was never opened.
+func size(f *os.File) int64 {
+	info, err := f.Stat()
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+func (o *output) close() {
+	o.out.Close()
+	o.errs.Close()
+}

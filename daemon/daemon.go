@@ -50,6 +50,7 @@ type Options struct {
 type Daemon struct {
 	o     Options
 	home  Home
+	lock  *lock
 	self  process.ID
 	log   *slog.Logger
 	file  *logfile.File // half of log; nil until the home is ours
@@ -134,11 +135,10 @@ func (d *Daemon) openHome(context.Context) (err error) {
 	if d.self, err = process.Self(); err != nil {
 		return fmt.Errorf("cannot tell who we are: %w", err)
 	}
-	l, err := d.home.take(d.self.PID)
-	if err != nil {
+	if d.lock, err = d.home.take(d.self.PID); err != nil {
 		return err
 	}
-	d.rooms.opened("lock", func() error { l.release(); return nil })
+	d.rooms.opened("lock", func() error { d.lock.release(); return nil })
 	return nil
 }
 

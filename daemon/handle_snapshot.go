@@ -2,8 +2,10 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"scv/wire"
@@ -20,7 +22,28 @@ const (
 // copy is not made on the connection: a slow reader must not hold a read of the store open.
 func (d *Daemon) handleStoreSnapshot(ctx context.Context, _ call, _ wire.StoreSnapshotRequest) (wire.StoreSnapshot, error) {
 	path := d.home.join("snapshot-" + newID() + ".db")
-	return wire.StoreSnapshot{Path: path}, d.store.Snapshot(ctx, path)
+	err := d.store.Snapshot(ctx, path)
+	if refused := d.diskRefuses(err); refused != nil {
+		d.log.Error("cannot make a snapshot", "err", err)
+		return wire.StoreSnapshot{}, refused
+	}
+	return wire.StoreSnapshot{Path: path}, err
+}
+
+// diskRefuses says in a person's words that the disk of the home takes no file; nil for another error.
+func (d *Daemon) diskRefuses(err error) *wire.Error {
+	why := ""
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		why = "is full: make room there"
+	case errors.Is(err, syscall.EDQUOT):
+		why = "has no room left for this user (quota): make room there"
+	case errors.Is(err, syscall.EROFS):
+		why = "is read-only: mount it writable"
+	default:
+		return nil
+	}
+	return wire.Refuse(wire.Unavailable, "the store cannot be copied: the disk that holds %q %s", d.home.Path, why)
 }
 
 // keepHouse removes what outlived its use, until ctx ends.

@@ -106,24 +106,21 @@ func holder(f *os.File) string {
 	return pid
 }
 
-// entitled gives a check that the home is still ours while it runs: one whose lock was removed or
-// replaced may be another daemon's by now, and so may its socket. The lock is held.
-func (h Home) entitled() (func() error, error) {
-	path := h.join(layout.Lock)
-	held, err := os.Stat(path)
+// stands reports whether what stands in the home is the lock we hold. If somebody removed or replaced
+// it, the home may be another daemon's by now, and with it the socket.
+func (l *lock) stands() error {
+	held, err := l.file.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("cannot look at lock %q: %w", path, err)
+		return fmt.Errorf("cannot look at the lock we hold: %w", err)
 	}
-	return func() error {
-		now, err := os.Stat(path)
-		if err != nil {
-			return fmt.Errorf("cannot tell whose home it is: %w", err)
-		}
-		if !os.SameFile(held, now) {
-			return fmt.Errorf("%q is no longer the lock that this daemon holds", path)
-		}
-		return nil
-	}, nil
+	there, err := os.Stat(l.file.Name())
+	if err != nil {
+		return fmt.Errorf("cannot tell whose home it is: %w", err)
+	}
+	if !os.SameFile(held, there) {
+		return fmt.Errorf("the home may be another daemon's: %q is not the lock that we hold", l.file.Name())
+	}
+	return nil
 }
 
 // release gives the right back. The file stays.

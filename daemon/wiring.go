@@ -99,11 +99,7 @@ func (d *Daemon) startBus(ctx context.Context) (err error) {
 func (d *Daemon) startTransport(ctx context.Context, identify func(*net.UnixConn) transport.Peer) (*transport.Server, error) {
 	options := transport.Options{Log: d.log, Identify: identify, EventSubjectsInside: []string{wire.EventConfirm + ">"}}
 	if !d.o.inProcess {
-		options.SocketPath = bus.SocketPath(d.home.Path, d.home.Instance)
-		var err error
-		if options.Entitled, err = d.home.entitled(); err != nil {
-			return nil, err
-		}
+		options.SocketPath, options.Entitled = bus.SocketPath(d.home.Path, d.home.Instance), d.lock.stands
 	}
 	server, err := transport.Start(ctx, options)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"scv/store"
+	"scv/wire"
 	"scv/wire/bus"
 )
 
@@ -148,9 +149,8 @@ var errEnded = errors.New("it has ended")
 // ready waits until the daemon answers, or says why it never will.
 func (d *daemonProcess) ready(t *testing.T) error {
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(2 * time.Millisecond) {
-		client, err := d.connect(t.Context())
+		err := d.answers(t.Context())
 		if err == nil {
-			client.Close()
 			return nil
 		}
 		select {
@@ -162,6 +162,18 @@ func (d *daemonProcess) ready(t *testing.T) error {
 			return err
 		}
 	}
+}
+
+func (d *daemonProcess) answers(ctx context.Context) error {
+	client, err := d.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	_, err = client.Control(ctx, wire.StatusCommand{})
+	return err
 }
 
 func (d *daemonProcess) connect(ctx context.Context) (*bus.Client, error) {

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -59,6 +60,25 @@ func TestTaggedCountsWholeComponents(t *testing.T) {
 		if got := pidsOf(view.Tagged("inst", handle)); !slices.Equal(got, want) {
 			t.Errorf("%q: got %v, want %v", handle, got, want)
 		}
+	}
+}
+
+func TestHandlesAreThoseOfOneInstance(t *testing.T) {
+	view := NewView(ours, []Proc{
+		made(ours, 1, ours, "inst/s/outer-000001"), made(20, ours, 20, tagAB), made(21, 20, 20, tagA), made(22, 1, 22, "inst/s/dead-000001", "zombie"),
+		made(23, 1, 23, "other/s1/fake-cccccc"), made(24, 1, 24, "xinst/s1/fake-dddddd"), made(25, 1, 25, "inst/s1/"), made(26, 1, 26, "inst/fake-eeeeee"),
+	})
+	if got := view.Handles("inst"); !slices.Equal(got, []string{"fake-aaaaaa", "fake-bbbbbb"}) {
+		t.Errorf("got %v", got)
+	}
+	if got := HandlesIn("other/s/x-1;"+tagAB, "inst"); !slices.Equal(got, []string{"fake-aaaaaa", "fake-bbbbbb"}) {
+		t.Errorf("in a tag: %v", got)
+	}
+}
+
+func TestNeighbour(t *testing.T) {
+	if !Neighbour(os.Getpid()) {
+		t.Error("we are not our own neighbour")
 	}
 }
 

@@ -1,10 +1,14 @@
 package daemon
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"scv/internal/layout"
 )
 
 // TestOpenHomeAdvice: closing a folder is right for a home of ours and harmful for any other.
@@ -25,5 +29,35 @@ func TestOpenHomeAdvice(t *testing.T) {
 		if _, err := OpenHome(home); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("with %q in it: %v, want %q", name, err, want)
 		}
+	}
+}
+
+// TestALockThatWasReplacedIsNoLonger: who removed it made room for another daemon, whose socket is its own.
+func TestALockThatWasReplacedIsNoLonger(t *testing.T) {
+	home, err := OpenHome(filepath.Join(t.TempDir(), "home"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := home.take(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.release()
+	if err := first.stands(); err != nil {
+		t.Errorf("in place: %v", err)
+	}
+	if err := os.Remove(home.join(layout.Lock)); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.stands(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("removed: %v", err)
+	}
+	second, err := home.take(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.release()
+	if err := first.stands(); err == nil || second.stands() != nil {
+		t.Errorf("replaced: %v for the first, %v for the second", err, second.stands())
 	}
 }

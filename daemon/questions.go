@@ -22,6 +22,8 @@ type questions struct {
 	d    *Daemon
 	wake chan struct{}
 
+	failing bool // the latest tick could not write; Run's own
+
 	mu      sync.Mutex
 	polled  map[string]clock.Stamp // pending questions, as last seen
 	ticked  clock.Stamp
@@ -75,11 +77,17 @@ func (q *questions) Run(ctx context.Context) error {
 func (q *questions) tick(ctx context.Context) {
 	now := q.d.clock.Now()
 	due := q.due(now)
+	var failed error
 	for id, polled := range due {
-		if err := q.change(ctx, id, func(c confirm.Question) (confirm.Question, string) { return c.Tick(now, polled) }); err != nil {
-			q.d.log.Error("cannot end a question", "id", id, "err", err)
+		err := q.change(ctx, id, func(c confirm.Question) (confirm.Question, string) { return c.Tick(now, polled) })
+		if err != nil {
+			failed = err
 		}
 	}
+	if failed != nil && !q.failing { // once for each outage: it is tried again every second
+		q.d.log.Error("cannot end questions whose time is up, trying again", "err", failed)
+	}
+	q.failing = failed != nil
 	if len(due) > 0 {
 		q.d.wake()
 	}

@@ -44,7 +44,7 @@ func copyPages(ctx context.Context, from, temp string) error {
 		return errors.Join(err, h.close())
 	}
 	err = h.view(func(tx *bbolt.Tx) error {
-		_, err := tx.WriteTo(&boundWriter{ctx, file})
+		_, err := tx.WriteTo(&boundWriter{ctx: ctx, to: file})
 		return err
 	})
 	return errors.Join(err, file.Sync(), file.Close(), h.close())
@@ -61,7 +61,7 @@ func copyBytes(ctx context.Context, from, temp string) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(&boundWriter{ctx, out}, in)
+	_, err = io.Copy(&boundWriter{ctx: ctx, to: out}, in)
 	return errors.Join(err, out.Sync(), out.Close())
 }
 

@@ -18,21 +18,28 @@ func (s *Store) Snapshot(ctx context.Context, path string) error {
 }
 
 func (s *Store) writeTo(ctx context.Context, to io.Writer) error {
-	return s.read(func(t *txn) error {
-		_, err := t.tx.WriteTo(&boundWriter{ctx, to})
+	w := &boundWriter{ctx: ctx, to: to}
+	err := s.read(func(t *txn) error {
+		_, err := t.tx.WriteTo(w)
 		return err
 	})
+	if err != nil && w.err != nil {
+		return w.err // of some of them bbolt gives the words alone
+	}
+	return err
 }
 
-// boundWriter gives up between two writes when ctx has ended.
+// boundWriter gives up between two writes when ctx has ended, and remembers what went wrong.
 type boundWriter struct {
 	ctx context.Context
 	to  io.Writer
+	err error
 }
 
-func (b *boundWriter) Write(p []byte) (int, error) {
-	if err := b.ctx.Err(); err != nil {
-		return 0, err
+func (b *boundWriter) Write(p []byte) (n int, err error) {
+	if err = b.ctx.Err(); err == nil {
+		n, err = b.to.Write(p)
 	}
-	return b.to.Write(p)
+	b.err = err
+	return n, err
 }

@@ -10,6 +10,7 @@ import (
 )
 
 type agentsCmd struct {
+	All  bool `help:"Print what to configure also for known agents that are not here."`
 	JSON bool `help:"Print an array, one object per agent."`
 }
 
@@ -42,7 +43,7 @@ func (c *agentsCmd) Run(a *app) error {
 	if c.JSON {
 		return a.printJSON(rows)
 	}
-	a.printAgents(rows, filepath.Join(home, config.Name))
+	a.printAgents(rows, filepath.Join(home, config.Name), c.All)
 	return nil
 }
 
@@ -86,7 +87,7 @@ func knownAgents(cfg config.Config, environ []string) []agentRow {
 	return rows
 }
 
-func (a *app) printAgents(rows []agentRow, file string) {
+func (a *app) printAgents(rows []agentRow, file string, all bool) {
 	t := table{}
 	t.head("AGENT", "PROGRAM", "PATH", "USABLE", "TOOL-FREE")
 	for _, r := range rows {
@@ -100,15 +101,32 @@ func (a *app) printAgents(rows []agentRow, file string) {
 		t.row(cell{r.Name, plain}, cell{r.Program, plain}, cell{orDash(r.Path), plain}, cell{usable, look}, cell{yesNo(r.ToolFree), plain})
 	}
 	t.write(a.stdout, a.colour)
+	a.adviseAgents(rows, file, all)
+}
+
+// adviseAgents says what is to be mended in the file, and what could be put into it.
+func (a *app) adviseAgents(rows []agentRow, file string, all bool) {
+	var configured, hidden bool
 	for _, r := range rows {
-		if !r.Configured && r.Path != nil {
+		switch {
+		case r.Usable:
+			configured = true
+		case r.Configured:
+			configured = true
+			a.say("\n%s is not on the PATH of this shell: install it, or mend command under [agents.%s] in %s", line(r.Program), line(r.Name), line(file))
+		case r.Path != nil || all:
 			a.say("\nto use %s, put this into %s, then: %s", line(r.Program), line(file), a.command("reload"))
 			a.say("\n  %s", strings.ReplaceAll(strings.TrimSpace(body(r.Config)), "\n", "\n  "))
+		default:
+			hidden = true
 		}
 	}
-	if !slices.ContainsFunc(rows, func(r agentRow) bool { return r.Path != nil }) {
+	if !configured && !slices.ContainsFunc(rows, func(r agentRow) bool { return r.Path != nil }) {
 		a.say("\nno agent was found; any program that reads a prompt and writes an answer will do. In %s:", line(file))
 		a.say("\n  [agents.mine]\n  command = [\"my-agent\", \"--flag\"]\n  prompt = \"stdin\"")
+	}
+	if hidden {
+		a.say("\nhow to configure the ones that are not here: %s", a.command("agents --all"))
 	}
 }
 

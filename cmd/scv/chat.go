@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"scv/wire"
 	"scv/wire/bus"
@@ -36,20 +37,23 @@ func (c *chatCmd) Run(a *app) error {
 		return failf(exitUsage, "try: scv chat --timeout 5m", "--timeout must be longer than nothing")
 	case c.Send != nil && strings.TrimSpace(*c.Send) == "":
 		return failf(exitUsage, `try: scv chat --send "hello"`, "the message is empty")
+	case c.Send != nil && !utf8.ValidString(*c.Send):
+		return failf(exitUsage, notText, "the message is not UTF-8 text, so it was not sent")
 	case c.Send != nil:
 		return a.sendOne(*c.Send, c.Timeout)
-	case a.typed:
+	}
+	// That nobody is there to hear is told before anything is typed, and where nothing will be.
+	if err := a.call(readLimit, func(context.Context, *bus.Client) error { return nil }); err != nil {
+		return err
+	}
+	if a.typed {
 		return a.converse()
 	}
 	return a.sendLines(c.Timeout)
 }
 
-// sendLines sends each line of stdin once the one before it is answered. That nobody is there to hear
-// is told also where nothing is to be said.
+// sendLines sends each line of stdin once the one before it is answered.
 func (a *app) sendLines(timeout time.Duration) error {
-	if err := a.call(readLimit, func(context.Context, *bus.Client) error { return nil }); err != nil {
-		return err
-	}
 	lines := a.inputLines()
 	failed := false
 	for lines.Scan() {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -19,42 +18,6 @@ type conversation struct {
 	seen   *uint64         // newest line shown; nil before the first attach
 	mine   map[string]bool // ids of what was typed here: it stands on the screen already
 	over   bool
-}
-
-// converse shows the local chat and sends what is typed, until the end of input.
-func (a *app) converse() error {
-	typed, readErr := a.readTyped()
-	c := &conversation{a: a, typed: typed, mine: map[string]bool{}}
-	a.say("%s", paint("the local chat; Ctrl-D leaves it", dim, a.colour))
-	if err := a.stay(a.ctx, c.work); err != nil && a.ctx.Err() == nil {
-		return a.explain(err)
-	}
-	if c.over {
-		return <-readErr
-	}
-	return nil // left by a signal, as people leave a chat
-}
-
-// readTyped reads the person's lines. A read of a terminal cannot be interrupted: where the chat ends
-// by a signal, the reader ends with the process.
-func (a *app) readTyped() (<-chan string, <-chan error) {
-	typed, failed := make(chan string), make(chan error, 1)
-	go func() {
-		defer close(typed)
-		lines := a.inputLines()
-		for lines.Scan() {
-			select {
-			case typed <- lines.Text():
-			case <-a.ctx.Done():
-			}
-		}
-		if err := lines.Err(); err != nil {
-			failed <- fmt.Errorf("cannot read what is typed: %w", err)
-			return
-		}
-		failed <- nil
-	}()
-	return typed, failed
 }
 
 // work is the chat over one connection. It looks, listens, and looks again for what fell in between:
@@ -108,6 +71,10 @@ func (c *conversation) next(ctx context.Context, lines <-chan wire.ChatLine, aga
 
 func (c *conversation) compose(text string) {
 	if text = strings.TrimSpace(text); text == "" {
+		return
+	}
+	if len(text) > wire.MaxChatText {
+		c.a.note("scv: not sent: a message holds at most %d bytes", wire.MaxChatText)
 		return
 	}
 	c.unsent = &wire.ChatSend{Account: localAccount, ID: randomID(), Text: text, Terminal: true}

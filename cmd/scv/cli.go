@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"time"
 
@@ -82,7 +83,8 @@ func newParser(cmds *commands, stdout, stderr io.Writer, help *helped) (*kong.Ko
 	return kong.New(cmds, kong.Name("scv"),
 		kong.Description("SCV keeps your chat accounts running and hands your messages to your coding agents."),
 		kong.Writers(stdout, stderr), kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
-		kong.Help(help.print), kong.Exit(func(int) {})) // kong's only exit is the one after --help
+		kong.Help(help.print), kong.Exit(func(int) {}), // kong's only exit is the one after --help
+		kong.KindMapper(reflect.String, kong.MapperFunc(exactly)))
 }
 
 // helped remembers whether help was shown, and of what.
@@ -123,10 +125,21 @@ type literal string
 
 // Decode implements kong's MapperValue.
 func (l *literal) Decode(ctx *kong.DecodeContext) error {
-	var word string
-	if err := ctx.Scan.PopValueInto("text", &word); err != nil {
+	word, err := ctx.Scan.PopValue("text")
+	if err != nil {
 		return err
 	}
-	*l = literal(strings.TrimPrefix(word, seal))
+	*l = literal(strings.TrimPrefix(word.String(), seal))
+	return nil
+}
+
+// exactly takes a flag's word as it was given. kong would put U+FFFD in the place of bytes that are not
+// UTF-8: another question, or another folder, than the person named.
+func exactly(ctx *kong.DecodeContext, target reflect.Value) error {
+	word, err := ctx.Scan.PopValue("string")
+	if err != nil {
+		return err
+	}
+	target.SetString(word.String())
 	return nil
 }

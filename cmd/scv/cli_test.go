@@ -16,7 +16,15 @@ func TestUsage(t *testing.T) {
 		"statu":                               `did you mean "status"`,
 		"status --jsn":                        "try: scv status --help",
 		"confirm":                             `try: scv confirm "Deploy now?"`,
-		"confirm two words":                   `try: scv confirm "Deploy now?"`,
+		"confirm two words":                   `words: put the question in quotes`,
+		"chat hello":                          `as in: scv chat --send "hello"`,
+		"--home":                              "scv: --home needs a value",
+		"status --home --json":                "scv: --home needs a value",
+		"-v":                                  "scv: unknown flag -v\n",
+		"logs -n x":                           `--lines is a whole number, 0 or more; it cannot be "x"`,
+		"run --log-level loud":                `--log-level is debug, info, warn or error; it cannot be "loud"`,
+		"chat --timeout 5 --send x":           `--timeout is a time with its unit, as 90s, 30m or 4h; it cannot be "5"`,
+		"status --json=maybe":                 `--json is true or false; it cannot be "maybe"`,
 		"confirm --timeout 0s q":              "try: scv confirm --timeout",
 		"confirm --timeout -5s q":             "try:",
 		"confirm --timeout soon q":            "try:",
@@ -51,7 +59,7 @@ func TestNoDaemon(t *testing.T) {
 	for args, code := range map[string]int{
 		"status": 3, "status --json": 3, "reload": 3, "channels": 3, "channels list --json": 3,
 		"channels set a:b --enable": 3, "channels disable a:b": 3, "channels logout a:b": 3,
-		"delegations --all": 3, "ps": 3, "kill h": 3, "delegations kill --orphans": 3, "chat --send hi": 3,
+		"delegations --all": 3, "ps": 3, "kill h": 3, "delegations kill --orphans": 3, "chat --send hi": 3, "chat": 3,
 		"confirm q": 2, "confirm list": 2, "confirm -- -list": 2, "questions": 3, "questions list": 3, "questions show 0123456789ab": 3,
 	} {
 		home := filepath.Join(t.TempDir(), "none")

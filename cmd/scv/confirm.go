@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"scv/wire"
 )
@@ -64,6 +65,9 @@ func (c *confirmCmd) request(parent string) (wire.ConfirmAskCommand, error) {
 	ask := wire.ConfirmAskCommand{Question: string(c.Question)}
 	if strings.TrimSpace(ask.Question) == "" {
 		return ask, failf(exitOther, "try: "+c.example(), "the question is empty")
+	}
+	if !utf8.ValidString(ask.Question) {
+		return ask, failf(exitOther, notText, "the question is not UTF-8 text, so it was not asked")
 	}
 	if c.Timeout <= 0 {
 		return ask, failf(exitOther, `try: scv confirm --timeout 30m "Deploy now?"`, "--timeout must be longer than nothing")

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -83,7 +84,7 @@ func (a *app) explain(err error) error {
 	case errors.As(err, &refused):
 		return &failure{code: exitFailed, err: refused, hint: a.refusalHint(refused)}
 	case errors.Is(err, bus.ErrNoDaemon):
-		return failf(exitNoDaemon, "start it: "+a.command("run"), "no daemon is running for %s", a.homeName())
+		return a.nobodyListens()
 	case errors.Is(err, bus.ErrNotAnswering), errors.Is(err, context.DeadlineExceeded):
 		return failf(exitFailed, "look at its log with "+a.command("logs")+"; if it stays so, end that process and start again: "+a.command("run"),
 			"the daemon%s is running but does not answer", a.lockHolder())
@@ -93,6 +94,17 @@ func (a *app) explain(err error) error {
 		return failf(exitFailed, ownersOnly, "%w", err)
 	}
 	return err
+}
+
+// nobodyListens tells a daemon that is not there from one that lost its socket, or has none yet.
+func (a *app) nobodyListens() error {
+	said := a.lockHolder()
+	pid, known, err := flockHolder(filepath.Join(a.homeName(), layout.Lock))
+	if err != nil || !known || said != fmt.Sprintf(" (pid %d)", pid) { // both, since the kernel's list can mean another file
+		return failf(exitNoDaemon, "start it: "+a.command("run"), "no daemon is running for %s", a.homeName())
+	}
+	todo := fmt.Sprintf("try again in a moment; if it stays so, see %s, end process %d and start again: %s", a.command("logs"), pid, a.command("run"))
+	return failf(exitNoDaemon, todo, "scv runs with pid %d but cannot be reached: nothing listens on its socket", pid)
 }
 
 const ownersOnly = "this is kept for the owner: do it from a shell that no agent started"

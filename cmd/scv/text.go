@@ -7,6 +7,9 @@ import (
 	"unicode/utf8"
 )
 
+// notText is what to do about words that cannot be sent: the daemon takes UTF-8 only (docs/rules.md §1).
+const notText = "write it in UTF-8"
+
 // line makes foreign text safe to show on one line: whatever could move the cursor, hide, reorder or
 // break the line is shown as an escape.
 func line(s string) string { return escape(s, func(rune) bool { return false }) }

@@ -46,8 +46,17 @@ func workspace(f file, c *Config, at lines) error {
 	if f.Workspace == nil {
 		return nil
 	}
-	if !filepath.IsAbs(*f.Workspace) || strings.ContainsRune(*f.Workspace, 0) {
-		return at.wrong("workspace", "it is not an absolute path")
+	switch w := *f.Workspace; {
+	case w == "":
+		return at.wrong("workspace", "it is empty; leave the key out for <home>/workspace")
+	case strings.ContainsRune(w, 0):
+		return at.wrong("workspace", "it contains a NUL")
+	case w == "~" || strings.HasPrefix(w, "~/"):
+		return at.wrong("workspace", "~ is not expanded here: write the whole path, as \"/home/me/code\"")
+	case strings.HasPrefix(w, "$"):
+		return at.wrong("workspace", "variables are not expanded here: write the whole path, as \"/home/me/code\"")
+	case !filepath.IsAbs(w):
+		return at.wrong("workspace", "it is not an absolute path, as \"/home/me/code\"")
 	}
 	c.Workspace = filepath.Clean(*f.Workspace)
 	return nil
@@ -79,10 +88,15 @@ func agents(f file, c *Config, at lines) error {
 	return nil
 }
 
+// commandExample shows how a command is written.
+const commandExample = `as ["claude", "-p"]`
+
 func badCommand(command []string) string {
 	switch {
-	case len(command) == 0 || command[0] == "":
-		return "it lists the program and its arguments"
+	case len(command) == 0:
+		return "it lists the program and its arguments, " + commandExample
+	case command[0] == "":
+		return "the program, its first word, is empty; it is " + commandExample
 	case strings.ContainsRune(strings.Join(command, ""), 0):
 		return "it contains a NUL"
 	case strings.ContainsRune(command[0], '/') && !filepath.IsAbs(command[0]):

@@ -109,10 +109,17 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"none at once", "[turns]\nconcurrent = 0", `line 2: the value of "turns.concurrent" is wrong: it is a number from 1 to 64`},
 		{"level", "[log]\nlevel = \"s3cret\"", `line 2: the value of "log.level" is wrong`},
 		{"relative workspace", "workspace = \"s3cret\"", `line 1: the value of "workspace" is wrong: it is not an absolute path`},
+		{"empty workspace", "workspace = \"\"", `line 1: the value of "workspace" is wrong: it is empty`},
+		{"workspace in ~", "workspace = \"~/s3cret\"", `line 1: the value of "workspace" is wrong: ~ is not expanded`},
+		{"workspace in a variable", "workspace = \"$HOME/s3cret\"", `line 1: the value of "workspace" is wrong: variables are not expanded`},
+		{"workspace with a NUL", "workspace = \"/s3cret\\u0000\"", `line 1: the value of "workspace" is wrong: it contains a NUL`},
 		{"agent name", "[agents.\"a b\"]\ncommand = [\"a\"]", `line 1: the value of "agents.a b" is wrong`},
 		{"long agent name", "[agents." + strings.Repeat("a", 33) + "]\ncommand = [\"a\"]", `line 1: `},
 		{"agent without a command", "[agents.a]\nprompt = \"stdin\"", `line 1: the value of "agents.a.command" is wrong`},
 		{"empty program", "[agents.a]\ncommand = [\"\"]", `line 2: the value of "agents.a.command" is wrong`},
+		{"command as one string", "[agents.a]\ncommand = \"sh -c s3cret\"", `line 2: the value of "agents.a.command" is wrong: it is a list, the program and each argument in quotes of their own, as ["sh", "-c", "..."]`},
+		{"command of numbers", "[agents.a]\ncommand = [1]", `line 2: the value of "agents.a.command" is wrong: it is a list`},
+		{"empty command", "[agents.a]\ncommand = []", `line 2: the value of "agents.a.command" is wrong: it lists the program and its arguments, as ["claude", "-p"]`},
 		{"relative program", "[agents.a]\ncommand = [\"./s3cret\"]", `line 2: the value of "agents.a.command" is wrong`},
 		{"NUL", "[agents.a]\ncommand = [\"a\", \"b\\u0000\"]", `line 2: the value of "agents.a.command" is wrong`},
 		{"prompt", "[agents.a]\ncommand = [\"a\"]\nprompt = \"s3cret\"", `line 3: the value of "agents.a.prompt" is wrong`},
@@ -193,9 +200,27 @@ func TestCheckFolder(t *testing.T) {
 	if err := CheckFolder(dir); err != nil {
 		t.Error(err)
 	}
-	for _, bad := range []string{"", "relative", filepath.Join(dir, "gone"), filepath.Join(dir, Name)} {
-		if CheckFolder(bad) == nil {
-			t.Errorf("%q is accepted", bad)
+	link, locked := filepath.Join(dir, "link"), filepath.Join(dir, "locked")
+	if err := os.Symlink("gone", link); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(locked, 0o300); err != nil {
+		t.Fatal(err)
+	}
+	for bad, want := range map[string]string{
+		"":                               "is not an absolute path",
+		"relative":                       "is not an absolute path",
+		filepath.Join(dir, "gone"):       "does not exist",
+		link:                             "is a link to a folder that does not exist",
+		filepath.Join(dir, Name):         "is a file, not a folder",
+		filepath.Join(dir, Name, "work"): "something above it is a file",
+		locked:                           "may not be read and entered",
+	} {
+		if bad == locked && os.Getuid() == 0 {
+			continue // root may do anything
+		}
+		if err := CheckFolder(bad); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v; want %q", bad, err, want)
 		}
 	}
 }

@@ -72,11 +72,20 @@ func CheckFolder(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		if _, lerr := os.Lstat(path); lerr == nil {
+			return fmt.Errorf("the workspace %q is a link to a folder that does not exist", path)
+		}
 		return fmt.Errorf("the workspace %q does not exist", path)
+	case errors.Is(err, unix.ENOTDIR):
+		return fmt.Errorf("the workspace %q cannot exist: something above it is a file", path)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("the workspace %q cannot be reached: a folder above it may not be entered", path)
 	case err != nil:
 		return fmt.Errorf("cannot look at the workspace %q: %w", path, err)
 	case !info.IsDir():
-		return fmt.Errorf("the workspace %q is not a folder", path)
+		return fmt.Errorf("the workspace %q is a file, not a folder", path)
+	case unix.Access(path, unix.R_OK|unix.X_OK) != nil:
+		return fmt.Errorf("the workspace %q may not be read and entered by user %d", path, os.Getuid())
 	}
 	return nil
 }

@@ -75,6 +75,9 @@ func explain(err error) error {
 	if len(e.Key()) == 0 {
 		return fmt.Errorf("line %d: %s", line, what)
 	}
+	if k := e.Key(); len(k) == 3 && k[0] == "agents" && k[2] == "command" {
+		what = `it is a list, the program and each argument in quotes of their own, as ["sh", "-c", "..."]`
+	}
 	return fmt.Errorf("line %d: the value of %q is wrong: %s", line, dotted(e.Key()), what)
 }
 

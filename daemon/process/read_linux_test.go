@@ -2,10 +2,15 @@ package process
 
 import (
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"scv/internal/testexe"
 )
 
 const statLine = "4242 (%s) S 7 4240 4100 34816 4242 4194560 100 0 0 0 1 2 0 0 20 0 1 0 987654321 1 2 18446744073709551615 " +
@@ -46,5 +51,24 @@ func TestSelf(t *testing.T) {
 	}
 	if _, err := Lookup(maxPID + 1); err == nil {
 		t.Error("a process that cannot be was found")
+	}
+}
+
+// A process of a container shows up in our table and is no neighbour.
+func TestNeighbour(t *testing.T) {
+	if !Neighbour(os.Getpid()) {
+		t.Error("we are not our own neighbour")
+	}
+	ready := filepath.Join(t.TempDir(), "ready")
+	path, args := testexe.Command(testexe.Script{{WriteFile: &testexe.File{Path: ready}}, {SleepMillis: forever}})
+	cmd := exec.CommandContext(t.Context(), path, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID}
+	if err := cmd.Start(); err != nil {
+		t.Skip("cannot make a container: ", err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	until(t, "it runs", func() bool { _, err := os.Stat(ready); return err == nil })
+	if Neighbour(cmd.Process.Pid) {
+		t.Error("a process of a container is taken for a neighbour")
 	}
 }

@@ -1,7 +1,6 @@
 package process
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -73,12 +72,6 @@ func TestHandlesAreThoseOfOneInstance(t *testing.T) {
 	}
 	if got := HandlesIn("other/s/x-1;"+tagAB, "inst"); !slices.Equal(got, []string{"fake-aaaaaa", "fake-bbbbbb"}) {
 		t.Errorf("in a tag: %v", got)
-	}
-}
-
-func TestNeighbour(t *testing.T) {
-	if !Neighbour(os.Getpid()) {
-		t.Error("we are not our own neighbour")
 	}
 }
 

@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"context"
 	"errors"
 	"net"
 	"os"
@@ -20,11 +21,13 @@ const soon = 5 * time.Second
 func awaitDaemon(t *testing.T, path string) {
 	t.Helper()
 	for deadline := time.Now().Add(soon); ; settle() {
-		c, err := bus.Connect(t.Context(), bus.SocketDialer(path))
+		ctx, cancel := context.WithTimeout(t.Context(), soon/10) // nobody answers at another's socket
+		c, err := bus.Connect(ctx, bus.SocketDialer(path))
 		if err == nil {
-			_, err = c.Control(t.Context(), wire.StatusCommand{})
+			_, err = c.Control(ctx, wire.StatusCommand{})
 			c.Close()
 		}
+		cancel()
 		if err == nil {
 			return
 		}

@@ -23,6 +23,10 @@ func TestMain(m *testing.M) {
 		sayHello(path)
 		return
 	}
+	if path := os.Getenv(floodAt); path != "" {
+		flood(path)
+		return
+	}
 	goleak.VerifyTestMain(m)
 }
 
@@ -42,6 +46,38 @@ func sayHello(path string) {
 		os.Stdout.WriteString(lines.Text() + "\n")
 	}
 	os.Stdout.WriteString("last: " + lines.Text() + "\n")
+}
+
+// The test binary run with this variable floods the socket it names with connections, until its input
+// ends.
+const floodAt = "SCV_TEST_FLOOD_AT"
+
+func flood(path string) {
+	over := make(chan struct{})
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		close(over)
+	}()
+	var held []net.Conn
+	for n := 0; ; n++ {
+		select {
+		case <-over:
+			return
+		default:
+		}
+		conn, err := net.Dial("unix", path)
+		if err != nil { // the queue is full
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		if n%2 == 0 {
+			io.WriteString(conn, "CONNECT {\"user\":\""+name(os.Getpid()<<32+n)+"\"}\r\n")
+		}
+		if held = append(held, conn); len(held) > 600 {
+			held[0].Close()
+			held = held[1:]
+		}
+	}
 }
 
 // house is a transport with a served bus.

@@ -3,7 +3,9 @@ package turn
 import (
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -73,6 +75,21 @@ func TestEndedBeforeTheCrash(t *testing.T) {
 			}
 			until(t, "its output to be removed", func() bool { return !exists(w.file("runs/fake-000001")) })
 		})
+	}
+}
+
+// What a run of an earlier daemon printed is a pipe by now: that is said, and the conversation goes on.
+func TestEndedAndItsOutputIsAPipe(t *testing.T) {
+	w := newWorld(t, testexe.Step{Echo: true})
+	w.earlier("fake-000001", store.Delegation{State: store.RunEnded}, "")
+	must(t, os.Remove(w.file("runs/fake-000001/out")))
+	must(t, unix.Mkfifo(w.file("runs/fake-000001/out"), 0o600))
+	w.claim("c", "hello", begun("fake-000001"))
+	w.claim("c", "next")
+	w.run()
+	replies := w.answered(2)
+	if !strings.Contains(replies[0].Text, "could not be read") || replies[0].Kind != "failure" || replies[1].Text != "next" {
+		t.Errorf("replies %+v", replies)
 	}
 }
 
@@ -148,12 +165,17 @@ func full(t *testing.T) (mend func()) {
 func TestStoreRefusesTheReply(t *testing.T) {
 	w := newWorld(t)
 	w.agents = scripted(map[string]testexe.Script{"fake": {{WaitFile: w.file("go")}, {Echo: true}}})
+	var readings atomic.Int32
+	w.engine.o.Clock = hooked{w.clk, func() { readings.Add(1) }}
 	w.run()
 	w.claim("c", "hello")
 	w.live(1)
 	mend := full(t)
 	w.touch("go")
-	until(t, "the refusal", func() bool { return w.logs.has("cannot store a reply") })
+	until(t, "a second refusal", func() bool { return readings.Load() >= 5 }) // one to begin, two for each
+	if n := w.logs.count("cannot store a reply"); n != 1 {
+		t.Errorf("logged %d times", n)
+	}
 	mend()
 	if text := w.says("reply"); text != "hello" {
 		t.Errorf("says %q", text)
@@ -206,5 +228,19 @@ func TestStoreRefusesTheBeginning(t *testing.T) {
 	mend()
 	if text := w.says("reply"); text != "hello" {
 		t.Errorf("says %q", text)
+	}
+}
+
+func TestFaultsAreLoggedOnceAMinute(t *testing.T) {
+	w := newWorld(t)
+	for range 3 {
+		for range 30 {
+			w.engine.fault("cannot store a reply", "local:one", os.ErrInvalid)
+			w.clk.Suspend(time.Second)
+		}
+		w.engine.fault("cannot store a reply", "local:two", os.ErrInvalid)
+	}
+	if one, two := w.logs.count("account=local:one"), w.logs.count("account=local:two"); one != 2 || two != 2 {
+		t.Errorf("logged %d and %d times in 90 s", one, two)
 	}
 }

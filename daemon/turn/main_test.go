@@ -95,10 +95,12 @@ func (l *logs) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-func (l *logs) has(text string) bool {
+func (l *logs) has(text string) bool { return l.count(text) > 0 }
+
+func (l *logs) count(text string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return strings.Contains(l.text.String(), text)
+	return strings.Count(l.text.String(), text)
 }
 
 // world is an engine over a store and real processes.
@@ -123,8 +125,12 @@ type world struct {
 
 // newWorld has one agent, which follows a script.
 func newWorld(t *testing.T, script ...testexe.Step) *world {
+	return newWorldIn(t, t.TempDir(), script...)
+}
+
+func newWorldIn(t *testing.T, home string, script ...testexe.Step) *world {
 	w := &world{
-		t: t, home: t.TempDir(), inst: rand.Text(), clk: clock.NewVirtual(), logs: &logs{}, stop: func() {},
+		t: t, home: home, inst: rand.Text(), clk: clock.NewVirtual(), logs: &logs{}, stop: func() {},
 		agents: scripted(map[string]testexe.Script{"fake": script}),
 		limits: Limits{Owner: time.Minute, Others: time.Minute, Concurrent: 4},
 	}

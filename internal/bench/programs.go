@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"scv/internal/layout"
+	"scv/wire"
+	"scv/wire/bus"
+)
+
+const (
+	stopLimit = 10 * time.Second       // scv run promises 8 s
+	lookEvery = 100 * time.Microsecond // for a socket that is about to open
+)
+
+// build makes a program as `make build` does.
+func (b *bench) build(ctx context.Context, name, pkg string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-o", b.path(name), pkg)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("cannot build %s: %w\n%s", pkg, err, out)
+	}
+	return nil
+}
+
+// program is one that runs beside the bench.
+type program struct {
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+	out   *bufio.Reader
+}
+
+// start runs a built program with an environment of its own. Its errors go to a file.
+func (b *bench) start(name string, args ...string) (*program, error) {
+	errs, err := os.OpenFile(b.path(name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer errs.Close() // the child has its own
+	p := &program{cmd: exec.Command(b.path(name), args...)}
+	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.base}
+	p.cmd.Stderr = errs
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.out = bufio.NewReader(out)
+	return p, p.cmd.Start()
+}
+
+// ready waits for the line that a bare program prints when it is up.
+func (p *program) ready() error {
+	line, err := p.out.ReadString('\n')
+	if err != nil || line != "ready\n" {
+		return fmt.Errorf("%s did not come up: it said %q: %w", filepath.Base(p.cmd.Path), line, errors.Join(err, io.EOF))
+	}
+	return nil
+}
+
+// stop asks a program to end and waits for it.
+func (p *program) stop() error {
+	late := time.AfterFunc(stopLimit, func() { _ = p.cmd.Process.Kill() })
+	defer late.Stop()
+	_ = p.stdin.Close() // the end of a bare program
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	err := p.cmd.Wait()
+	if state := p.cmd.ProcessState; state != nil && (state.Success() || signalled(state, syscall.SIGTERM)) {
+		return nil
+	}
+	return err
+}
+
+func signalled(state *os.ProcessState, by syscall.Signal) bool {
+	status, ok := state.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == by
+}
+
+// daemon is a running scv of one home.
+type daemon struct {
+	*program
+	home   string
+	socket string
+}
+
+// startDaemon runs scv in a home and returns with its first answer.
+func (b *bench) startDaemon(ctx context.Context, name string) (*daemon, error) {
+	home, err := filepath.EvalSymlinks(b.base)
+	if err != nil {
+		return nil, err
+	}
+	home = filepath.Join(home, name)
+	d := &daemon{home: home, socket: bus.SocketPath(home, layout.Instance(home))}
+	if d.program, err = b.start("scv", "--home", home, "run"); err != nil {
+		return nil, err
+	}
+	client, err := connectSoon(ctx, d.socket)
+	if err == nil {
+		_, err = client.Control(ctx, wire.StatusCommand{})
+		client.Close()
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.stop())
+	}
+	return d, nil
+}
+
+// connectSoon connects to a socket as soon as it is there.
+func connectSoon(ctx context.Context, socket string) (*bus.Client, error) {
+	for {
+		conn, err := net.Dial("unix", socket)
+		if err == nil {
+			conn.Close()
+			client, err := bus.Connect(ctx, bus.SocketDialer(socket))
+			if !errors.Is(err, bus.ErrStarting) {
+				return client, err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("nothing listens on %q: %w", socket, ctx.Err())
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// connectAll makes n connections; closeAll ends them.
+func connectAll(ctx context.Context, socket string, n int) (clients []*bus.Client, err error) {
+	for range n {
+		c, err := bus.Connect(ctx, bus.SocketDialer(socket))
+		if err != nil {
+			closeAll(clients)
+			return nil, err
+		}
+		clients = append(clients, c)
+	}
+	return clients, nil
+}
+
+func closeAll(clients []*bus.Client) {
+	for _, c := range clients {
+		c.Close()
+	}
+}

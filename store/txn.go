@@ -55,10 +55,14 @@ func ascend[T any](t *txn, table *Table, prefix []byte) iter.Seq2[[]byte, T] {
 
 // descendRaw gives the keys and bytes under prefix, the last first. Nothing may be written meanwhile.
 func descendRaw(t *txn, table *Table, prefix []byte) iter.Seq2[[]byte, []byte] {
-	return func(yield func(key, raw []byte) bool) {
+	return func(yield func([]byte, []byte) bool) {
 		c := t.bucket(table).Cursor()
-		key, raw := seekEnd(c, prefix)
-		for ; key != nil && bytes.HasPrefix(key, prefix); key, raw = c.Prev() {
+		first, _ := c.First()
+		if first == nil {
+			return // bbolt's Last never returns where this transaction has emptied every leaf
+		}
+		key, raw := seekEnd(c, prefix, first)
+		for ; key != nil && bytes.HasPrefix(key, prefix); key, raw = before(c, key, first) {
 			if !yield(key, raw) {
 				return
 			}
@@ -66,14 +70,23 @@ func descendRaw(t *txn, table *Table, prefix []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// seekEnd moves to the last key that begins with prefix, or to one before it.
-func seekEnd(c *bbolt.Cursor, prefix []byte) (key, raw []byte) {
+// seekEnd moves to the last key that begins with prefix, or to one before it. first is the bucket's.
+func seekEnd(c *bbolt.Cursor, prefix, first []byte) (key, raw []byte) {
 	if after := successor(prefix); after != nil {
 		if key, _ = c.Seek(after); key != nil {
-			return c.Prev()
+			return before(c, key, first)
 		}
 	}
 	return c.Last()
+}
+
+// before is c.Prev from a key, nil from the first. bbolt's own takes a leaf that this transaction has
+// emptied for the beginning of the bucket; asked again, it goes on.
+func before(c *bbolt.Cursor, at, first []byte) (key, raw []byte) {
+	for key == nil && !bytes.Equal(at, first) {
+		key, raw = c.Prev()
+	}
+	return key, raw
 }
 
 // successor is the least key that is greater than every key beginning with prefix; nil for "".

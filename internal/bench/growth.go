@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"scv/internal/clock"
@@ -17,13 +15,14 @@ import (
 
 const (
 	growthQuestions = 100_000
-	growthPeriods   = 24
-	growthPeriod    = 4 * time.Hour // between two sweeps; the daemon's is shorter
-	answeredEvery   = 4             // of the questions one is answered and leaves a receipt, the others lapse
+	growthPeriods   = 10
+	growthPeriod    = 10 * time.Hour // between two sweeps; the daemon's is an hour
+	growthTogether  = 20             // questions in one transaction, as when many ask at once
+	answeredEvery   = 4              // of the questions one is answered and leaves a receipt, the others lapse
 )
 
-// measureGrowth asks and ends 100,000 questions within four days of false time, sweeping as the daemon does,
-// and compares the file with what a compaction leaves of it. It does not sync: that changes no size.
+// measureGrowth asks and ends 100,000 questions within four days of false time, with sweeps
+// between, and compares the file with what a compaction leaves of it. It does not sync: that changes no size.
 func measureGrowth(ctx context.Context, b *bench) ([]row, error) {
 	path := b.path("growth.db")
 	clk := clock.NewVirtual()
@@ -63,46 +62,45 @@ func growthRow(file, live int64) row {
 	}
 }
 
-// liveThrough is one period: questions from many callers, then time passes, then a sweep.
+// liveThrough is one period: questions, then time passes, then a sweep.
 func liveThrough(ctx context.Context, s *store.Store, clk *clock.Virtual, period int) error {
 	const each = growthQuestions / growthPeriods
-	var next atomic.Uint64
-	next.Store(uint64(period * each))
-	last := uint64((period + 1) * each)
-	if period == growthPeriods-1 {
-		last = growthQuestions
+	for n := period * each; n < (period+1)*each; n += growthTogether {
+		if err := liveQuestions(ctx, s, n, clk.Now()); err != nil {
+			return err
+		}
 	}
-	var all sync.WaitGroup
-	errs := make([]error, askers)
-	for worker := range askers {
-		all.Go(func() {
-			for n := next.Add(1); n <= last && errs[worker] == nil; n = next.Add(1) {
-				errs[worker] = liveQuestion(ctx, s, n, clk.Now())
-			}
-		})
-	}
-	all.Wait()
 	clk.Suspend(growthPeriod)
-	return errors.Join(append(errs, s.Sweep(ctx))...)
+	return s.Sweep(ctx)
 }
 
-// liveQuestion is the life of one question: asked, and then answered or lapsed.
-func liveQuestion(ctx context.Context, s *store.Store, n uint64, now clock.Stamp) error {
-	q := question(n*0x9e3779b97f4a7c15>>16, now) // ids lie as scattered as random ones
-	var seq uint64
+// liveQuestions is the life of some questions: asked, and then answered or lapsed.
+func liveQuestions(ctx context.Context, s *store.Store, from int, now clock.Stamp) error {
+	var seqs [growthTogether]uint64
+	id := func(i int) uint64 { return uint64(from+i) * 0x9e3779b97f4a7c15 >> 16 } // as scattered as random ones
 	err := s.Deliver(ctx, func(tx *store.Delivery) (err error) {
-		seq, err = putQuestion(tx, q)
-		return err
+		for i := range seqs {
+			if seqs[i], err = putQuestion(tx, question(id(i), now)); err != nil {
+				return fmt.Errorf("cannot ask: %w", err)
+			}
+		}
+		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("cannot ask: %w", err)
+		return err
 	}
 	return s.Deliver(ctx, func(tx *store.Delivery) error {
-		kind := "confirm_ended"
-		if q.State = wire.Expired; n%answeredEvery == 0 {
-			q.State, kind = wire.Yes, store.KindAnswered
+		for i, seq := range seqs {
+			q, kind := question(id(i), now), "confirm_ended"
+			if q.State = wire.Expired; i%answeredEvery == 0 {
+				q.State, kind = wire.Yes, store.KindAnswered
+			}
+			q.Attempted, q.Opened, q.Ended = true, now.Wall, now
+			err := errors.Join(tx.PutConfirm(q), tx.AddJournal(kind, "owner", q.ID, nil), tx.DeleteOutbound(account, seq))
+			if err != nil {
+				return fmt.Errorf("cannot end: %w", err)
+			}
 		}
-		q.Attempted, q.Opened, q.Ended = true, now.Wall, now
-		return errors.Join(tx.PutConfirm(q), tx.AddJournal(kind, "owner", q.ID, nil), tx.DeleteOutbound(account, seq))
+		return nil
 	})
 }

@@ -3,6 +3,8 @@ package bus
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/go-json-experiment/json"
@@ -74,7 +76,11 @@ func (s *Server) answer(e Endpoint, r micro.Request) {
 func (s *Server) handle(ctx context.Context, e Endpoint, r Request) (reply []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Error("a handler panicked", "subject", e.Subject, "panic", p, "stack", string(debug.Stack()))
+			what := fmt.Sprintf("a panic (%T)", p) // its words may hold a message's text; the runtime's never do
+			if fault, ok := p.(runtime.Error); ok {
+				what = fault.Error()
+			}
+			s.log.Error("a handler panicked", "subject", e.Subject, "what", what, "stack", string(debug.Stack()))
 			reply, err = nil, internal()
 		}
 	}()

@@ -20,13 +20,16 @@ TESTFLAGS ?= -p 2 -count=1 -timeout 12m
 NIGHTLY := Crashes|Failpoints|PowerCut|Damaged|Malformed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test nightly check build install format vet staticcheck archtest generated
+.PHONY: help demo bench test nightly check build install format vet staticcheck archtest generated
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build ## show what SCV does, in half a minute and without touching your files
 	@go run -buildvcs=false ./internal/demo -scv ./bin/scv
+
+bench: ## the table of ratios
+	@go run -buildvcs=false ./internal/bench
 
 test: ## run every test, with the race detector where a C compiler is found
 	@cc="$$(go env CC)"; \

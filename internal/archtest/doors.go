@@ -36,8 +36,8 @@ const pinRoom = "internal/deps"
 var doors = []Door{
 	// Libraries.
 	{Import: "github.com/nats-io/nats.go/...", Open: []string{"wire/bus", "daemon/transport"}, Why: "one door to the bus: wire/bus is the only client and services API; transport's tests attack with a raw client"},
-	{Import: "github.com/nats-io/nats-server/v2/...", Open: []string{"daemon/transport"}, Why: "one door to the server: what a client may reach is decided in daemon/transport alone"},
-	{Import: "go.etcd.io/bbolt/...", Open: []string{"store", "migrations"}, Why: "one door to the file: kinds of transaction and durability hold only if nobody goes around them"},
+	{Import: "github.com/nats-io/nats-server/v2/...", Open: []string{"daemon/transport", "internal/bench/bare"}, Why: "one door to the server: what a client may reach is decided in daemon/transport alone; a bare one is measured against, and has no client"},
+	{Import: "go.etcd.io/bbolt/...", Open: []string{"store", "migrations", "internal/bench/bare", "internal/bench/writer"}, Why: "one door to the file: kinds of transaction and durability hold only if nobody goes around them; bare files are measured against, and are nobody's"},
 	{Import: "github.com/alecthomas/kong/...", Open: []string{"cmd/scv"}, Why: "flags are the hand's business"},
 	{Import: "github.com/lmittmann/tint/...", Open: []string{"cmd/scv"}, Why: "colour is the hand's business"},
 	{Import: "github.com/mattn/go-runewidth/...", Open: []string{"cmd/scv"}, Why: "tables are the hand's business"},
@@ -46,14 +46,14 @@ var doors = []Door{
 	{Import: "encoding/json", Tests: true, Why: "version 1 is case-blind, drops duplicate keys and escapes HTML: use github.com/go-json-experiment/json or package wire"},
 
 	// Processes and signals.
-	{Import: "os/exec", Names: []string{"Command", "CommandContext", "Cmd"}, Open: []string{"daemon/process", "internal/demo", "internal/testexe"}, Tests: true, Why: "one room spawns, so that one room knows every child and reaps it"},
+	{Import: "os/exec", Names: []string{"Command", "CommandContext", "Cmd"}, Open: []string{"daemon/process", "internal/bench", "internal/demo", "internal/testexe"}, Tests: true, Why: "one room spawns, so that one room knows every child and reaps it"},
 	{Import: "os", Names: []string{"StartProcess", "FindProcess"}, Open: []string{"daemon/process", "internal/demo", "internal/testexe"}, Tests: true, Why: "one room spawns and signals, after it has proven whose process it is"},
 	{Import: "syscall", Names: []string{"Kill", "ForkExec", "StartProcess", "Exec", "Wait4"}, Open: []string{"daemon/process", "internal/demo", "internal/testexe", "internal/failpoint"}, Tests: true, Why: "one room spawns, signals and reaps; a failpoint kills nobody but itself"},
 	{Import: "golang.org/x/sys/unix", Names: []string{"Kill", "PidfdOpen", "PidfdSendSignal", "Exec", "Wait4", "Waitid"}, Open: []string{"daemon/process"}, Tests: true, Why: "one room spawns, signals and reaps"},
-	{Import: "os/signal", Open: []string{"cmd/scv", "daemon/process", "internal/demo", "internal/testexe"}, Tests: true, Why: "the hand turns a signal into the end of a context; everybody else sees the context"},
+	{Import: "os/signal", Open: []string{"cmd/scv", "daemon/process", "internal/bench", "internal/demo", "internal/testexe"}, Tests: true, Why: "the hand turns a signal into the end of a context; everybody else sees the context"},
 
 	// The process's own edges.
-	{Import: "os", Names: []string{"Args", "Exit", "Stdin", "Stdout", "Stderr"}, Open: []string{"cmd/scv", "internal/demo", "internal/testexe"}, Tests: true, Why: "the hand owns the process's edges: pass values, readers and writers; return errors"},
+	{Import: "os", Names: []string{"Args", "Exit", "Stdin", "Stdout", "Stderr"}, Open: []string{"cmd/scv", "internal/bench/...", "internal/demo", "internal/testexe"}, Tests: true, Why: "the hand owns the process's edges: pass values, readers and writers; return errors"},
 	{Import: "os", Names: []string{"Setenv", "Unsetenv", "Clearenv", "Chdir"}, Open: []string{"internal/demo", "internal/testexe"}, Tests: true, Why: "the environment and the folder belong to the whole process: pass them as values"},
 	{Import: "log", Why: "it prints behind the hand's back and may exit: use the *slog.Logger you were given"},
 	{Import: "net", Names: []string{"Listen", "ListenTCP", "ListenUDP", "ListenPacket", "ListenUnix", "ListenConfig"}, Open: []string{"daemon/transport"}, Tests: true, Why: "SCV has one socket and no TCP listener"},

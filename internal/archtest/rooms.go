@@ -33,6 +33,9 @@ var rooms = []Room{
 	{"internal/layout", nil, "it names the files of a home, and opens none"},
 	{"internal/archtest", nil, "it judges the others from their text alone"},
 	{"internal/testexe", nil, "fake programs are driven by data and know nothing of SCV"},
+	{"internal/bench", []string{"wire", "wire/bus", "store", "daemon/reconcile", "daemon/channel", "internal/bench/writer", "internal/clock", "internal/layout"}, "it measures the real parts where they stand, beside bare ones; what only the daemon can show, it asks the daemon"},
+	{"internal/bench/echo", []string{"wire", "wire/bus", "daemon/transport"}, "the same transport and bus as the daemon's, and nothing behind them"},
+	{"internal/bench/...", nil, "a bare program to measure against must owe nothing to what is measured"},
 	{"internal/demo", nil, "the demo uses the scv command as a person would"},
 
 	{"migrations", effects, "each step owns frozen copies of its types: a change of today's types must not change the past"},

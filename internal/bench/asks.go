@@ -16,7 +16,7 @@ import (
 
 const (
 	askers     = 32
-	askRounds  = 5
+	askRounds  = 4
 	askSpan    = 600 * time.Millisecond
 	openAtOnce = 8 // questions that one chat may have open (docs/rules.md)
 )

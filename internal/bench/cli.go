@@ -15,7 +15,7 @@ func measureCLI(ctx context.Context, b *bench) (rows []row, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, d.stop()) }()
-	m, err := inTurns(ctx, 60,
+	m, err := inTurns(ctx, 40,
 		b.timed("scv", "--home", d.home, "status"),
 		b.timed("scv", "version"),
 		b.timed("dial", d.socket))

@@ -38,7 +38,7 @@ func measureControl(ctx context.Context, b *bench) (rows []row, err error) {
 		return nil, err
 	}
 	defer closeAll(bare)
-	m, err := inTurns(ctx, 7, asking(ours), asking(bare))
+	m, err := inTurns(ctx, 5, asking(ours), asking(bare))
 	if err != nil {
 		return nil, err
 	}

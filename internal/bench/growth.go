@@ -77,10 +77,9 @@ func liveThrough(ctx context.Context, s *store.Store, clk *clock.Virtual, period
 // liveQuestions is the life of some questions: asked, and then answered or lapsed.
 func liveQuestions(ctx context.Context, s *store.Store, from int, now clock.Stamp) error {
 	var seqs [growthTogether]uint64
-	id := func(i int) uint64 { return uint64(from+i) * 0x9e3779b97f4a7c15 >> 16 } // as scattered as random ones
 	err := s.Deliver(ctx, func(tx *store.Delivery) (err error) {
 		for i := range seqs {
-			if seqs[i], err = putQuestion(tx, question(id(i), now)); err != nil {
+			if seqs[i], err = putQuestion(tx, question(uint64(from+i), now)); err != nil {
 				return fmt.Errorf("cannot ask: %w", err)
 			}
 		}
@@ -91,7 +90,7 @@ func liveQuestions(ctx context.Context, s *store.Store, from int, now clock.Stam
 	}
 	return s.Deliver(ctx, func(tx *store.Delivery) error {
 		for i, seq := range seqs {
-			q, kind := question(id(i), now), "confirm_ended"
+			q, kind := question(uint64(from+i), now), "confirm_ended"
 			if q.State = wire.Expired; i%answeredEvery == 0 {
 				q.State, kind = wire.Yes, store.KindAnswered
 			}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -105,31 +104,25 @@ func (b *bench) startDaemon(ctx context.Context, name string) (*daemon, error) {
 	if d.program, err = b.start("scv", "--home", home, "run"); err != nil {
 		return nil, err
 	}
-	client, err := connectSoon(ctx, d.socket)
-	if err == nil {
-		_, err = client.Control(ctx, wire.StatusCommand{})
-		client.Close()
-	}
-	if err != nil {
+	if err := firstAnswer(ctx, d.socket); err != nil {
 		return nil, errors.Join(err, d.stop())
 	}
 	return d, nil
 }
 
-// connectSoon connects to a socket as soon as it is there.
-func connectSoon(ctx context.Context, socket string) (*bus.Client, error) {
+// firstAnswer asks a daemon that is starting until it answers.
+func firstAnswer(ctx context.Context, socket string) error {
 	for {
-		conn, err := net.Dial("unix", socket)
-		if err == nil {
-			conn.Close()
-			client, err := bus.Connect(ctx, bus.SocketDialer(socket))
-			if !errors.Is(err, bus.ErrStarting) {
-				return client, err
-			}
+		err := bus.Do(ctx, bus.SocketDialer(socket), func(ctx context.Context, c *bus.Client) error {
+			_, err := c.Control(ctx, wire.StatusCommand{})
+			return err
+		})
+		if !errors.Is(err, bus.ErrNoDaemon) && !errors.Is(err, bus.ErrStarting) {
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("nothing listens on %q: %w", socket, ctx.Err())
+			return fmt.Errorf("nobody answers on %q: %w", socket, ctx.Err())
 		case <-time.After(lookEvery):
 		}
 	}

@@ -12,10 +12,11 @@ import (
 
 const account = "local:default"
 
-// question is a pending one, of the usual size.
+// question is a pending one, of the usual size. Ids lie as scattered as the daemon's random ones: an id
+// after the last would be cheaper to store.
 func question(n uint64, now clock.Stamp) store.Confirm {
 	return store.Confirm{
-		ID: fmt.Sprintf("%012x", n), Code: fmt.Sprintf("%04x", n&0xffff), Account: account, Chat: "main", Owner: "uid:0",
+		ID: fmt.Sprintf("%012x", n*0x9e3779b97f4a7c15>>16), Code: fmt.Sprintf("%04x", n&0xffff), Account: account, Chat: "main", Owner: "uid:0",
 		Question: "Shall the branch be merged and the old one be removed?", Timeout: 10 * time.Minute,
 		Asked: now, Noted: now, LastPolled: now, State: wire.Pending,
 	}

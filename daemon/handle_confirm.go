@@ -60,7 +60,8 @@ func (d *Daemon) ask(tx *store.Delivery, ask confirm.Ask, now clock.Stamp, id st
 	if err := confirm.Admit(open, ask); err != nil {
 		return confirm.Question{}, err
 	}
-	inUse := func(code string) bool { return tx.CodeInUse(ask.Account, ask.Chat, code) }
+	used := tx.CodesInUse(ask.Account, ask.Chat)
+	inUse := func(code string) bool { return used[code] }
 	question, err := confirm.New(ask, now, id, inUse, pick)
 	if err != nil {
 		return question, err

@@ -141,7 +141,7 @@ func (k *Keeper) plausible(id process.ID) bool {
 		id.PID != k.o.Self.PID && id.PID != unix.Getpgrp()
 }
 
-// dueOrphans notes whose owner is gone and returns those listed long enough. own is which runs were ours
+// dueOrphans notes whose owner is gone and returns those with nothing left or listed long enough. own is which runs were ours
 // before the records were read.
 func (k *Keeper) dueOrphans(view process.View, rows []store.DelegationRow, own map[string]*Run) (due []string) {
 	now := k.o.Clock.Now()
@@ -158,7 +158,9 @@ func (k *Keeper) dueOrphans(view process.View, rows []store.DelegationRow, own m
 			k.o.Log.Info("run is orphaned", "handle", row.Handle, "owner_pid", row.Delegation.Owner.PID)
 		}
 		current[row.Handle] = since
-		if now.Since(since) >= orphanGrace {
+		// What has no process left waits for nothing: a daemon that is killed again and again would only
+		// heap up records.
+		if len(k.ties(view, row)) == 0 || now.Since(since) >= orphanGrace {
 			due = append(due, row.Handle)
 		}
 	}

@@ -19,11 +19,12 @@ type stderrLog struct {
 	to    io.Writer
 	lines chan []byte
 	lost  atomic.Int64
+	stop  chan struct{} // closed when no more is worth waiting for; who logs later loses nothing but the line
 	done  chan struct{}
 }
 
 func newStderrLog(to io.Writer) *stderrLog {
-	l := &stderrLog{to: to, lines: make(chan []byte, logQueue), done: make(chan struct{})}
+	l := &stderrLog{to: to, lines: make(chan []byte, logQueue), stop: make(chan struct{}), done: make(chan struct{})}
 	go l.write()
 	return l
 }
@@ -40,18 +41,33 @@ func (l *stderrLog) Write(line []byte) (int, error) {
 
 func (l *stderrLog) write() {
 	defer close(l.done)
-	for line := range l.lines {
-		if n := l.lost.Swap(0); n > 0 {
-			_, _ = fmt.Fprintf(l.to, "scv: %d lines of the log are missing here: nobody read them in time\n", n)
+	for {
+		select {
+		case line := <-l.lines:
+			l.put(line)
+			continue
+		default:
 		}
-		_, _ = l.to.Write(line) // a reader that is gone is no reason to end
+		select {
+		case line := <-l.lines:
+			l.put(line)
+		case <-l.stop:
+			return
+		}
 	}
+}
+
+func (l *stderrLog) put(line []byte) {
+	if n := l.lost.Swap(0); n > 0 {
+		_, _ = fmt.Fprintf(l.to, "scv: %d lines of the log are missing here: nobody read them in time\n", n)
+	}
+	_, _ = l.to.Write(line) // a reader that is gone is no reason to end
 }
 
 // close waits a moment for what is queued. A reader that still does not read is left behind with its
 // goroutine: the process ends.
 func (l *stderrLog) close() {
-	close(l.lines)
+	close(l.stop)
 	select {
 	case <-l.done:
 	case <-time.After(logGrace):

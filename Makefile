@@ -14,7 +14,7 @@ DARWIN := CGO_ENABLED=0 GOOS=darwin GOARCH=arm64
 
 # Two packages at a time: tests start real processes and measure them.
 # -count=1: some tests limit what this process may write, and the log of the cache must not meet that.
-TESTFLAGS ?= -p 2 -count=1 -timeout 12m
+TESTFLAGS ?= -p 2 -count=1 -timeout 25m
 
 # The tests that `make nightly` runs longer than `make check` does.
 NIGHTLY := Crashes|Failpoints|PowerCut|Damaged|Malformed

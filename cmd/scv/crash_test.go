@@ -34,7 +34,7 @@ owner = ["local:default"]
 // messages, ask and answer questions, and after each new start holds what it says against what was
 // acknowledged. SCV_CRASH_ROUNDS sets how often, SCV_CRASH_SEED repeats a run.
 func TestCrashes(t *testing.T) {
-	rounds := number(t, "SCV_CRASH_ROUNDS", 200)
+	rounds := number(t, "SCV_CRASH_ROUNDS", 100)
 	seed := uint64(number(t, "SCV_CRASH_SEED", int(time.Now().UnixNano()%1e9)))
 	if testing.Short() {
 		rounds = 10

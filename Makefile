@@ -17,7 +17,7 @@ DARWIN := CGO_ENABLED=0 GOOS=darwin GOARCH=arm64
 TESTFLAGS ?= -p 2 -count=1 -timeout 25m
 
 # The tests that `make nightly` runs longer than `make check` does.
-NIGHTLY := Crashes|Failpoints|PowerCut|Damaged|Malformed
+NIGHTLY := Crashes|Failpoints|PowerCut|Damaged|Malformed|Spoofed
 
 .DEFAULT_GOAL := help
 .PHONY: help demo bench test nightly check build install format vet staticcheck archtest generated
@@ -41,7 +41,7 @@ test: ## run every test, with the race detector where a C compiler is found
 	fi
 
 nightly: ## the long loops: hours, not minutes; sizes by SCV_CRASH_ROUNDS and the like
-	SCV_CRASH_ROUNDS=$${SCV_CRASH_ROUNDS:-10000} SCV_POWER_CUTS=$${SCV_POWER_CUTS:-2000} SCV_LONG=1 \
+	SCV_CRASH_ROUNDS=$${SCV_CRASH_ROUNDS:-10000} SCV_POWER_CUTS=$${SCV_POWER_CUTS:-2000} SCV_LONG=1 SCV_SPOOFS=1000 SCV_MALFORMED=100000 \
 		go test -timeout 12h -v -run '$(NIGHTLY)' ./cmd/scv ./internal/powercut ./store
 	go test -timeout 2h -run Races -rapid.checks=20000 ./daemon/confirm
 

@@ -45,7 +45,7 @@ func TestMalformedRequests(t *testing.T) {
 	if after := d.dump(t); after != dump {
 		t.Errorf("the store changed: %s", firstDifference(dump, after))
 	}
-	if grown := d.memory(t) - memory; grown > 20<<20 {
+	if grown := d.memory(t) - memory; grown > 64<<20 { // the race detector triples what is used
 		t.Errorf("memory grew by %d KiB", grown>>10)
 	}
 	if tally.refused < uint64(total)/2 {

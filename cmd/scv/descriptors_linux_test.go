@@ -137,6 +137,7 @@ func (d *daemonProcess) limitDescriptors(t *testing.T, n int) {
 // TestCrowdAtTheDoor opens 10,000 connections that never say who they are and one that asks and never
 // reads, and holds what others wait for meanwhile.
 func TestCrowdAtTheDoor(t *testing.T) {
+	size := number(t, "SCV_CROWD", 1000) // half-open connections
 	d := startDaemon(t, newHome(t))
 	c := d.client(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -151,7 +152,7 @@ func TestCrowdAtTheDoor(t *testing.T) {
 	}
 	deaf := newRaw(t, d.home)
 	defer deaf.close()
-	crowd.Go(func() { opened = crowdIn(ctx, d.home, 10_000) })
+	crowd.Go(func() { opened = crowdIn(ctx, d.home, size) })
 	crowd.Go(func() {
 		ask := "PUB daemon.control " + deaf.inbox + "x 19\r\n{\"action\":\"status\"}\r\n"
 		for range 1000 { // more replies than the kernel keeps for it
@@ -177,7 +178,7 @@ func TestCrowdAtTheDoor(t *testing.T) {
 	}
 	crowd.Wait()
 	cancel()
-	if opened != 10_000 {
+	if opened != size {
 		t.Errorf("only %d connections were opened", opened)
 	}
 	idle, slow, slowest := p99(alone), p99(inside), p99(newcomer)

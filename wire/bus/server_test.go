@@ -68,10 +68,13 @@ func TestRefusalsTravelWithTheirCode(t *testing.T) {
 		}
 	}
 	h.bus.Close() // so that nobody writes to the log any more
-	for _, want := range []string{secret, "out of order", "dispatch.go"} {
+	for _, want := range []string{secret, "a panic (string)", "dispatch.go"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log does not tell of %q", want)
 		}
+	}
+	if strings.Contains(log.String(), "out of order") {
+		t.Error("the log has the words of a panic, which could be a message's")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -120,8 +121,17 @@ func TestASocketIsNotMadeAnewWhereItMayNotBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	entitled <- nil
-	<-asked
+	back := make(chan struct{})
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		select {
+		case <-asked:
+		case <-back: // the try under way when the file went has done it already
+		}
+	})
 	awaitDaemon(t, path)
+	close(back)
+	asking.Wait()
 	h.Server.Close()
 }
 

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"strings"
 	"sync"
 
 	"scv/daemon/channel/local"
@@ -67,8 +66,6 @@ type onceSet struct{ m sync.Map }
 
 func (s *onceSet) has(key string) bool { _, there := s.m.Load(key); return there }
 func (s *onceSet) add(key string)      { s.m.Store(key, struct{}{}) }
-
-func trimmed(s string) string { return strings.TrimSpace(s) }
 
 // clip bounds a word of a caller in a sentence of ours.
 func clip(s string) string {

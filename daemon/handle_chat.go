@@ -58,7 +58,7 @@ func checkChatSend(ask wire.ChatSend) error {
 	switch {
 	case ask.ID == "" || len(ask.ID) > maxChatID || strings.IndexFunc(ask.ID, func(r rune) bool { return !valid(r) }) >= 0:
 		return wire.Refuse(wire.InvalidRequest, "a message id has 1 to %d of A-Z a-z 0-9 - _", maxChatID)
-	case trimmed(ask.Text) == "":
+	case strings.TrimSpace(ask.Text) == "":
 		return wire.Refuse(wire.InvalidRequest, "the message is empty")
 	case len(ask.Text) > wire.MaxChatText:
 		return wire.Refuse(wire.InvalidRequest, "the message has %d bytes, more than %d: put it into a file and name that", len(ask.Text), wire.MaxChatText)

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"math/big"
+	"strings"
 
 	"scv/daemon/channel"
 	"scv/daemon/confirm"
@@ -41,7 +42,7 @@ func (d *Daemon) handleConfirmAsk(ctx context.Context, c call, command wire.Comm
 	if err != nil {
 		return wire.DaemonStatus{}, err
 	}
-	if question.Asker != ask.Asker || question.Question != confirm.Shown(trimmed(request.Question)) {
+	if question.Asker != ask.Asker || question.Question != confirm.Shown(strings.TrimSpace(request.Question)) {
 		return wire.DaemonStatus{}, wire.Refuse(wire.ConfirmError, "this request id was used for another question")
 	}
 	if !question.State.Final() {

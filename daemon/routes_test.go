@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"os"
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -128,7 +129,7 @@ func TestDoors(t *testing.T) {
 				for name, ask := range all {
 					var refused *wire.Error
 					forbidden := errors.As(ask(), &refused) && refused.Code == wire.Forbidden
-					if want := !contains(allowed[name], shape); forbidden != want {
+					if want := !slices.Contains(allowed[name], shape); forbidden != want {
 						t.Errorf("%s as %s: forbidden is %v, want %v (%v)", name, shape, forbidden, want, refused)
 					}
 				}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"scv/daemon/channel"
@@ -42,7 +43,7 @@ func change(id string, a store.Account, ask wire.AccountSet, agents []string) (s
 		authority = append(authority, fmt.Sprintf("senders is now %q", a.Senders))
 	}
 	if ask.Agent != nil {
-		if *ask.Agent != "" && !contains(agents, *ask.Agent) {
+		if *ask.Agent != "" && !slices.Contains(agents, *ask.Agent) {
 			return a, "", unknownAgent(*ask.Agent, agents)
 		}
 		a.Agent = *ask.Agent
@@ -52,15 +53,6 @@ func change(id string, a store.Account, ask wire.AccountSet, agents []string) (s
 	}
 	return a, "The settings of " + id + " were changed: " + strings.Join(authority, ", ") +
 		". If that was not you, run scv channels list and look who uses this machine.", nil
-}
-
-func contains(all []string, one string) bool {
-	for _, s := range all {
-		if s == one {
-			return true
-		}
-	}
-	return false
 }
 
 func unknownAgent(name string, agents []string) error {

@@ -115,17 +115,9 @@ func (b *Outbox) end(account string) {
 	b.mu.Lock()
 	delete(b.working, account)
 	b.mu.Unlock()
-	if pending, err := b.pending(account); err == nil && pending {
+	if _, more, err := b.head(account); err == nil && more {
 		if _, there := b.o.Adapter(account); there {
 			b.Wake()
 		}
 	}
-}
-
-func (b *Outbox) pending(account string) (pending bool, err error) {
-	err = b.o.Store.View(func(v *store.View) error {
-		_, pending = v.Head(account)
-		return nil
-	})
-	return pending, err
 }

@@ -71,12 +71,12 @@ func writesOf(db *bbolt.DB) int64 {
 
 // longer is the past as it may look after two more releases.
 var longer = append(append([]step{}, steps...),
-	step{to: 2, what: "move accounts", apply: func(tx *bbolt.Tx) error {
+	step{to: Newest() + 1, what: "move accounts", apply: func(tx *bbolt.Tx) error {
 		return tx.Bucket([]byte("accounts")).Put([]byte("moved"), []byte("2"))
 	}},
-	step{to: 3, what: "drop claims", apply: func(tx *bbolt.Tx) error {
+	step{to: Newest() + 2, what: "drop claims", apply: func(tx *bbolt.Tx) error {
 		if string(tx.Bucket([]byte("accounts")).Get([]byte("moved"))) != "2" {
-			return errors.New("step 2 was not made")
+			return errors.New("the step before was not made")
 		}
 		return tx.DeleteBucket([]byte("claims"))
 	}},
@@ -99,19 +99,19 @@ func TestFirstSchema(t *testing.T) {
 	if err != nil || from != 0 {
 		t.Fatalf("from %d: %v", from, err)
 	}
-	if n := schemaOf(t, db); n != 1 {
+	if n := schemaOf(t, db); n != Newest() {
 		t.Errorf("schema is %d", n)
 	}
 	must(t, db.View(func(tx *bbolt.Tx) error {
 		n := 0
 		err := tx.ForEach(func([]byte, *bbolt.Bucket) error { n++; return nil })
-		if n != len(schema1) {
+		if n != len(schema1)+1 {
 			t.Errorf("%d buckets", n)
 		}
 		return err
 	}))
 	before := writesOf(db)
-	if from, err = Apply(db, quiet(noBackup)); err != nil || from != 1 {
+	if from, err = Apply(db, quiet(noBackup)); err != nil || from != Newest() {
 		t.Errorf("a second time: from %d, %v", from, err)
 	}
 	if writesOf(db) != before {
@@ -132,10 +132,10 @@ func TestLaterStepsBackUpOnce(t *testing.T) {
 		return nil
 	}
 	from, err := apply(db, longer, quiet(backup))
-	if err != nil || from != 1 || len(backups) != 1 || backups[0] != 1 {
+	if err != nil || from != Newest() || len(backups) != 1 || backups[0] != Newest() {
 		t.Fatalf("from %d, backups %v: %v", from, backups, err)
 	}
-	if n := schemaOf(t, db); n != 3 {
+	if n := schemaOf(t, db); n != Newest()+2 {
 		t.Errorf("schema is %d", n)
 	}
 }
@@ -148,7 +148,7 @@ func TestNoBackupNoMigration(t *testing.T) {
 	if _, err := apply(db, longer, quiet(func(int) error { return full })); !errors.Is(err, full) {
 		t.Errorf("got %v", err)
 	}
-	if n := schemaOf(t, db); n != 1 {
+	if n := schemaOf(t, db); n != Newest() {
 		t.Errorf("schema is %d", n)
 	}
 }
@@ -157,13 +157,14 @@ func TestFailedStepLeavesTheOneBefore(t *testing.T) {
 	db := newDB(t)
 	broken := errors.New("broken")
 	table := append([]step{}, longer...)
-	table[2].apply = func(tx *bbolt.Tx) error {
+	last := len(table) - 1
+	table[last].apply = func(tx *bbolt.Tx) error {
 		return errors.Join(tx.DeleteBucket([]byte("claims")), broken)
 	}
-	if _, err := apply(db, table, quiet(noBackup)); !errors.Is(err, broken) || !strings.Contains(err.Error(), "schema 3") {
+	if _, err := apply(db, table, quiet(noBackup)); !errors.Is(err, broken) || !strings.Contains(err.Error(), fmt.Sprintf("schema %d", table[last].to)) {
 		t.Errorf("got %v", err)
 	}
-	if n := schemaOf(t, db); n != 2 {
+	if n := schemaOf(t, db); n != Newest()+1 {
 		t.Errorf("schema is %d", n)
 	}
 	must(t, db.View(func(tx *bbolt.Tx) error {
@@ -181,10 +182,10 @@ func TestNewerStoreIsRefused(t *testing.T) {
 	must(t, err)
 	_, err = Apply(db, quiet(noBackup))
 	var newer *NewerError
-	if !errors.As(err, &newer) || newer.Store != 3 || newer.Program != 1 {
+	if !errors.As(err, &newer) || newer.Store != Newest()+2 || newer.Program != Newest() {
 		t.Fatalf("got %v", err)
 	}
-	for _, word := range []string{"schema 3", "up to 1", "install", "backup"} {
+	for _, word := range []string{fmt.Sprintf("schema %d", Newest()+2), fmt.Sprintf("up to %d", Newest()), "install", "backup"} {
 		if !strings.Contains(err.Error(), word) {
 			t.Errorf("%q does not say %q", err, word)
 		}
@@ -239,7 +240,7 @@ func migrateAndDie(path, at string) error {
 // A kill at any point of a migration leaves the old schema or the new one, and the next start goes on.
 func TestKillAtEveryStep(t *testing.T) {
 	points := runChild(t, filepath.Join(t.TempDir(), "all.db"), "")
-	if len(points) != 9 {
+	if len(points) != 3*len(longer) {
 		t.Fatalf("points are %q", points)
 	}
 	for i, point := range points {

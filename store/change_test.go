@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -189,7 +190,9 @@ func TestToolsChangeNothingThatIsDamaged(t *testing.T) {
 	if _, err := changes["migrate"](toolAt(path)); !errors.As(err, &newer) {
 		t.Errorf("migrate of a newer one: %v", err)
 	}
-	edit(t, path, func(tx *bbolt.Tx) error { return tx.Bucket([]byte("meta")).Put([]byte("schema"), []byte("1")) })
+	edit(t, path, func(tx *bbolt.Tx) error {
+		return tx.Bucket([]byte("meta")).Put([]byte("schema"), []byte(strconv.Itoa(migrations.Newest())))
+	})
 }
 
 func TestDiffOfTwoStores(t *testing.T) {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"scv/migrations"
 )
 
 // dieAtEnv names the step of a creation at which a child kills itself.
@@ -160,7 +162,7 @@ func TestKilledCreationLeavesNoneOrWhole(t *testing.T) {
 		if s.Fresh() != (step != "named") {
 			t.Errorf("%s: fresh is %v", step, s.Fresh())
 		}
-		if m := view(t, s, (*View).Meta); m.Instance != "8973cbc5" || m.Schema != 1 || m.Release != "0.1.0" {
+		if m := view(t, s, (*View).Meta); m.Instance != "8973cbc5" || m.Schema != migrations.Newest() || m.Release != "0.1.0" {
 			t.Errorf("%s: %+v", step, m)
 		}
 		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*")); len(left) > 0 {

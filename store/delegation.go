@@ -28,3 +28,16 @@ func (o *Observation) PutDelegation(handle string, d Delegation) error {
 func (o *Observation) DeleteDelegation(handle string) error {
 	return o.t.remove(tableDelegations, []byte(handle))
 }
+
+// Report reads how a delegation ended.
+func (v *View) Report(handle string) (RunReport, bool) {
+	return get[RunReport](v.t, tableReports, []byte(handle))
+}
+
+// PutReport stores how a delegation ended. The first report stands: a run has exactly one.
+func (d *Delivery) PutReport(handle string, r RunReport) error {
+	if _, told := d.Report(handle); told {
+		return nil
+	}
+	return put(d.t, tableReports, []byte(handle), r)
+}

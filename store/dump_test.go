@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -153,6 +154,14 @@ func TestDumpStops(t *testing.T) {
 func TestDumpOfADamagedFileShowsTheRest(t *testing.T) {
 	s := newStore(t)
 	fillStore(t, s)
+	must(t, s.Deliver(ctx, func(d *Delivery) error { // small buckets lie in one page together
+		for i := range 100 {
+			if err := d.MarkSeen(local, fmt.Sprint("more-", i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
 	snapshot := filepath.Join(t.TempDir(), "copy.db")
 	must(t, s.Snapshot(ctx, snapshot))
 	raw, err := os.ReadFile(snapshot)

@@ -80,6 +80,20 @@ func checkDelegationRecord(_ string, d Delegation) error {
 	return nil
 }
 
+func checkReport(_ string, r RunReport) error {
+	switch r.Outcome {
+	case wire.RunFinished, wire.RunFailed, wire.RunKilled, wire.RunLost:
+	case wire.RunRunning:
+		return errors.New("its outcome is not final")
+	default:
+		return errors.New("its outcome is unknown")
+	}
+	if r.Ended.Zero() { // its retention counts from there
+		return errors.New("it has no time of its end")
+	}
+	return nil
+}
+
 func checkOpenConfirm(key string, c Confirm) error {
 	if c.State != wire.Pending {
 		return errors.New("its state is not pending")

@@ -150,6 +150,9 @@ func fillStore(t testing.TB, s *Store) {
 				return err
 			}
 		}
+		if err := d.PutReport("codex-0a1b2c", RunReport{Agent: "codex", Outcome: wire.RunFinished, Text: "secret-report", Ended: now}); err != nil {
+			return err
+		}
 		if err := d.MarkSeen("local:default", "m0"); err != nil {
 			return err
 		}

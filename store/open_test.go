@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +28,7 @@ func TestOpenAgainIsNotFresh(t *testing.T) {
 	if again.Fresh() {
 		t.Error("an old store is fresh")
 	}
-	want := Meta{Schema: 1, Instance: "8973cbc5", Created: newClock().Now().Wall, Release: "0.1.0"}
+	want := Meta{Schema: migrations.Newest(), Instance: "8973cbc5", Created: newClock().Now().Wall, Release: "0.1.0"}
 	if got := view(t, again, (*View).Meta); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -156,7 +157,7 @@ func TestNewerStoreIsRefusedInWords(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	edit(t, s.Path(), func(tx *bbolt.Tx) error {
-		return tx.Bucket([]byte("meta")).Put([]byte("schema"), []byte("1"))
+		return tx.Bucket([]byte("meta")).Put([]byte("schema"), []byte(strconv.Itoa(migrations.Newest())))
 	})
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"go.etcd.io/bbolt"
+
+	"scv/migrations"
 )
 
 // badValues are the ways in which a record can be unreadable.
@@ -91,7 +93,7 @@ func checkFilled(t *testing.T, s *Store, journalled int) {
 			"ended":        known && ended.Receipt.Word == "yes" && len(v.Confirms()) == 2,
 			"journal":      len(v.Journal(100)) == 1+journalled,
 			"owner":        wrote && owner.Terminal,
-			"meta":         v.Meta().Schema == 1 && v.Meta().Release == "0.1.0",
+			"meta":         v.Meta().Schema == migrations.Newest() && v.Meta().Release == "0.1.0",
 		} {
 			if !ok {
 				t.Errorf("%s is not as it was written", what)

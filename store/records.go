@@ -30,6 +30,19 @@ type Claim struct {
 	ReplyHandle  string      `json:"reply_handle,omitzero"`
 	Claimed      clock.Stamp `json:"claimed"`
 	Handle       string      `json:"handle,omitzero"` // of the run; set when the turn begins, before the spawn
+	Job          *Job        `json:"job,omitempty"`   // of a claim that no message made: a background delegation
+}
+
+// Job is a delegation that is to run in the background. Its claim's text is the task, and the chat that the
+// claim names hears the report.
+type Job struct {
+	Handle  string        `json:"handle"` // as promised to who asked
+	Agent   string        `json:"agent"`
+	Cwd     string        `json:"cwd"`
+	Tools   bool          `json:"tools,omitzero"`
+	Parent  string        `json:"parent,omitzero"` // tag of the run that asked, "" for the owner at a terminal
+	Depth   uint32        `json:"depth"`           // of the new run
+	Timeout time.Duration `json:"timeout"`         // nanoseconds
 }
 
 // Outbound is a message that is to be delivered. Key: <account>/<seq>, delivered in that order.
@@ -107,6 +120,18 @@ type Delegation struct {
 	ExitCode     int             `json:"exit_code,omitzero"` // of an ended run; -1 when a signal ended it
 	Stopped      string          `json:"stopped,omitzero"`   // why SCV stopped it, "" when it ended by itself
 	Told         bool            `json:"told,omitzero"`      // the owner was told once that it tried a forbidden door
+	Parent       string          `json:"parent,omitzero"`    // tag of the run that asked for it, "" when none did
+	Tools        bool            `json:"tools,omitzero"`     // it may use tools, and so may what it starts
+	Background   bool            `json:"background,omitzero"`
+}
+
+// RunReport is how a delegation ended, for who waits for it. Key: handle.
+type RunReport struct {
+	Agent   string                 `json:"agent"`
+	Parent  string                 `json:"parent,omitzero"` // tag of the run that asked for it
+	Outcome wire.DelegationOutcome `json:"outcome"`         // a final one
+	Text    string                 `json:"text"`            // secret: the answer, or why there is none
+	Ended   clock.Stamp            `json:"ended"`
 }
 
 // Confirm is one question to the owner. Key: its id. The rules of daemon/confirm decide every change.

@@ -42,6 +42,7 @@ const (
 	keepReceipts     = 365 * 24 * time.Hour // of answered questions, however many
 	keepSeen         = 8192                 // message ids of an account
 	keepEnded        = 24 * time.Hour       // of ended questions
+	keepReports      = 24 * time.Hour       // of ended background delegations
 	keepChatLines    = 1000                 // of an account
 	keepChat         = 30 * 24 * time.Hour
 	keepHeld         = 128 // messages of an account
@@ -107,6 +108,12 @@ var (
 		Doors: []string{"PutDelegation", "DeleteDelegation"},
 		Keep:  "until its end is reported", form: keyText, read: readRecord[Delegation], judge: judging(checkDelegationRecord),
 	}
+	tableReports = &Table{
+		Name: "reports", Key: "handle", Writer: ByDelivery, Doors: []string{"PutReport"},
+		Secret: []string{"text"},
+		Keep:   "24 hours after its end", form: keyText, read: readRecord[RunReport], judge: judging(checkReport),
+		past: func(rec any, _ int, now clock.Stamp) bool { return now.Since(rec.(RunReport).Ended) > keepReports },
+	}
 	tableConfirms = &Table{
 		Name: "confirms", Key: "question id", Writer: ByAny, Doors: []string{"PutConfirm"},
 		Keep: "while open: at most its timeout", form: keyText, read: readRecord[Confirm], judge: judging(checkOpenConfirm),
@@ -139,7 +146,7 @@ var (
 var Schema = []*Table{
 	tableMeta, tableAccounts,
 	tableClaims, tableOutbox, tableSeen, tableConversations, tableChat,
-	tableDelegations,
+	tableDelegations, tableReports,
 	tableConfirms, tableConfirmsEnded,
 	tableJournal, tableLastOwner, tableQuarantine,
 }

@@ -101,6 +101,8 @@ func TestFieldsMatchTheTypes(t *testing.T) {
 		&ConfirmInfo{}, &ConfirmReceipt{}, &ConfirmDetail{}, &ConfirmID{}, &ConfirmListRequest{}, &ConfirmList{},
 		&AccountSet{}, &AccountSettings{}, &ChatSend{}, &ChatSent{}, &ChatAttach{}, &ChatAttached{}, &ChatLine{},
 		&StoreSnapshotRequest{}, &StoreSnapshot{},
+		&DelegationStart{}, &DelegationTicket{}, &DelegationRegister{}, &DelegationLease{}, &DelegationUpdate{},
+		&DelegationHandle{}, &DelegationReport{}, &DelegationEvidence{}, &ProcessTied{},
 	} {
 		shape, fields := reflect.TypeOf(m).Elem(), m.fields()
 		if shape.NumField() != len(fields) {

@@ -10,12 +10,19 @@ const (
 	SubjectChatSend        = "daemon.chat.send"
 	SubjectChatAttach      = "daemon.chat.attach"
 	SubjectStoreSnapshot   = "daemon.store.snapshot"
+
+	SubjectDelegationStart    = "daemon.delegation.start"
+	SubjectDelegationRegister = "daemon.delegation.register"
+	SubjectDelegationUpdate   = "daemon.delegation.update"
+	SubjectDelegationWait     = "daemon.delegation.wait"
+	SubjectDelegationExplain  = "daemon.delegation.explain"
 )
 
 // Subjects of events: daemon.event.<kind>.<id>.
 const (
-	EventConfirm = "daemon.event.confirm." // + question id; payload ConfirmInfo
-	EventChat    = "daemon.event.chat."    // + local account; payload ChatLine; never to a delegated run
+	EventConfirm = "daemon.event.confirm."    // + question id; payload ConfirmInfo
+	EventChat    = "daemon.event.chat."       // + local account; payload ChatLine; never to a delegated run
+	EventRun     = "daemon.event.delegation." // + handle; payload DelegationReport without its text
 )
 
 // Limits, in bytes unless said otherwise.
@@ -41,5 +48,10 @@ func RequestSubjects() []string {
 		SubjectChatSend,
 		SubjectChatAttach,
 		SubjectStoreSnapshot,
+		SubjectDelegationStart,
+		SubjectDelegationRegister,
+		SubjectDelegationUpdate,
+		SubjectDelegationWait,
+		SubjectDelegationExplain,
 	}
 }

@@ -76,6 +76,16 @@ var messages = map[string]again{
 	"ConfirmList":          messageAgain[ConfirmList],
 	"StoreSnapshotRequest": messageAgain[StoreSnapshotRequest],
 	"StoreSnapshot":        messageAgain[StoreSnapshot],
+	"DelegationStart":      messageAgain[DelegationStart],
+	"DelegationTicket":     messageAgain[DelegationTicket],
+	"DelegationRegister":   messageAgain[DelegationRegister],
+	"DelegationLease":      messageAgain[DelegationLease],
+	"DelegationUpdate":     messageAgain[DelegationUpdate],
+	"DelegationHandle":     messageAgain[DelegationHandle],
+	"DelegationOutcome":    valueAgain(readDelegationOutcome),
+	"DelegationReport":     messageAgain[DelegationReport],
+	"DelegationEvidence":   messageAgain[DelegationEvidence],
+	"ProcessTied":          messageAgain[ProcessTied],
 }
 
 const (

@@ -4,7 +4,9 @@
 package agent
 
 import (
+	"context"
 	"errors"
+	"io"
 	"maps"
 	"slices"
 )
@@ -27,6 +29,9 @@ type Run struct {
 	Env   []string // all of it, KEY=value
 	Dir   string
 	Stdin string
+	// Condense copies from what the program printed the part that Answer needs, KeptAnswer bytes at most; the
+	// rest is not kept. Nil keeps the beginning.
+	Condense func(out io.Reader) ([]byte, error)
 }
 
 // Reply is what came back.
@@ -45,6 +50,33 @@ type Agent interface {
 	Answer(out []byte, exit int) (Reply, error)
 }
 
+// Talkative is an agent whose output tells what it does meanwhile.
+type Talkative interface {
+	// Progress is one line for a person about one line of the output; "" when there is nothing to tell.
+	Progress(line []byte) string
+}
+
+// Live is an agent that stays between the turns of one conversation. Prepare gives its program, with an
+// empty Stdin; its standard streams then belong to the session.
+type Live interface {
+	Agent
+	// Open begins to talk to a program that was started for t, in its earlier session t.Session where it
+	// can. It is bounded by ctx and leaves the streams to the caller, to close after the session.
+	Open(ctx context.Context, t Task, stdin io.Writer, stdout io.Reader) (LiveSession, error)
+}
+
+// LiveSession is one conversation with a live agent. It takes one turn at a time.
+type LiveSession interface {
+	ID() string // the agent's own, to resume by
+	// Turn gives the agent its next task and waits for the answer. When ctx ends the turn is cancelled.
+	// progress is called with lines for a person, never at once from two places.
+	Turn(ctx context.Context, t Task, progress func(string)) (Reply, error)
+	// BackgroundJobs is what a nested SCV says still runs for it; 0 for every other agent.
+	BackgroundJobs() uint32
+	// Done is closed when the agent can take no more turns.
+	Done() <-chan struct{}
+}
+
 // Why an agent is not run. Prepare wraps them with the agent's name.
 var (
 	ErrNoToolFree   = errors.New("it has no proven mode without tools")
@@ -54,6 +86,7 @@ var (
 	ErrLikeOption   = errors.New("the message begins with a dash and could be read as an option")
 	ErrNoAnswer     = errors.New("it ended without an answer")
 	ErrUnsuccessful = errors.New("it failed")
+	ErrSessionLost  = errors.New("it does not know its earlier conversation any more") // the next turn must begin a new one
 )
 
 // Registry is the agents that can be chosen by name.

@@ -17,6 +17,7 @@ import (
 	"scv/daemon/config"
 	"scv/daemon/delegation"
 	"scv/daemon/inbox"
+	"scv/daemon/live"
 	"scv/daemon/logfile"
 	"scv/daemon/outbox"
 	"scv/daemon/process"
@@ -61,12 +62,15 @@ type Daemon struct {
 
 	store     *store.Store
 	procs     *process.Table
+	cgroups   process.Cgroups // where runs get their own
 	runs      *delegation.Keeper
 	questions *questions
 	inbox     *inbox.Inbox
+	live      *live.Pool
 	turns     *turn.Engine
 	outbox    *outbox.Outbox
 	accounts  *reconcile.Loop
+	embedded  func() (*transport.Server, error) // waits for the one that beginTransport makes
 	transport *transport.Server
 	bus       atomic.Pointer[bus.Server] // nil until the last step of a start
 	locals    locals
@@ -116,6 +120,7 @@ func (d *Daemon) steps() []step {
 	return []step{
 		{"home", d.openHome},
 		{"log", d.openLog},
+		{"embedded server", d.beginTransport},
 		{"configuration", d.loadConfig},
 		{"store", d.openStore},
 		{"processes", d.openProcesses},
@@ -160,7 +165,7 @@ func (d *Daemon) useConfig(c config.Config) {
 	}
 	commands := make(map[string]agent.Command, len(c.Agents))
 	for name, a := range c.Agents {
-		commands[name] = agent.Command{Command: a.Command, Prompt: a.Prompt, Env: a.Env}
+		commands[name] = agent.Command(a)
 	}
 	d.agents.Store(agent.FromConfig(commands, d.o.Environ))
 }
@@ -172,6 +177,10 @@ func (d *Daemon) openProcesses(context.Context) error {
 	}
 	if err := process.BecomeSubreaper(); err != nil {
 		d.log.Warn("what an agent leaves behind can escape to the system", "err", err)
+	}
+	var err error
+	if d.cgroups, err = process.FindCgroups(); err != nil {
+		d.log.Info("runs get no cgroup of their own; docs/ties.md says what can escape then", "err", err)
 	}
 	if err := process.Harden(); err != nil {
 		d.log.Warn("cannot keep others of this user out of our memory", "err", err)

@@ -61,12 +61,13 @@ func (d *Daemon) ask(tx *store.Delivery, ask confirm.Ask, now clock.Stamp, id st
 	if err := confirm.Admit(open, ask); err != nil {
 		return confirm.Question{}, err
 	}
-	used := tx.CodesInUse(ask.Account, ask.Chat)
+	used := d.questions.codesInUse(tx, ask.Account, ask.Chat)
 	inUse := func(code string) bool { return used[code] }
 	question, err := confirm.New(ask, now, id, inUse, pick)
 	if err != nil {
 		return question, err
 	}
+	used[question.Code] = true // also if the transaction fails: that costs the code
 	if err := tx.PutConfirm(store.Confirm(question)); err != nil {
 		return question, err
 	}

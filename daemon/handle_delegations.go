@@ -2,7 +2,9 @@ package daemon
 
 import (
 	"context"
+	"strings"
 
+	"scv/daemon/delegation"
 	"scv/store"
 	"scv/wire"
 )
@@ -20,12 +22,18 @@ func (d *Daemon) listing(all bool) (wire.DaemonStatus, error) {
 	return status, err
 }
 
-// handleDelegationKill stops one run, or every orphan. A caller inside a run has no runs of its own
-// yet to stop: nothing but the daemon starts any.
+// handleDelegationKill stops one run, or every orphan. A caller inside a run may stop what was started from
+// inside it, and nothing else.
 func (d *Daemon) handleDelegationKill(ctx context.Context, c call, command wire.Command) (wire.DaemonStatus, error) {
 	ask := command.(wire.DelegationKillCommand)
 	if c.peer.Verdict.Inside {
-		return wire.DaemonStatus{}, d.forbid(ctx, c.peer, "delegation_kill")
+		mine, err := d.ownRun(c, ask)
+		if err != nil {
+			return wire.DaemonStatus{}, err
+		}
+		if !mine {
+			return wire.DaemonStatus{}, d.forbid(ctx, c.peer, "delegation_kill")
+		}
 	}
 	killed, err := d.kill(ctx, ask)
 	if err != nil {
@@ -45,6 +53,39 @@ func (d *Daemon) handleDelegationKill(ctx context.Context, c call, command wire.
 	status, err := d.listing(true)
 	status.Delegations.Killed = killed
 	return status, err
+}
+
+// ownRun reports whether a kill names a run that was started from inside the caller's.
+func (d *Daemon) ownRun(c call, ask wire.DelegationKillCommand) (bool, error) {
+	if ask.Orphans || ask.Handle == nil {
+		return false, nil
+	}
+	record, known, err := d.runs.Record(*ask.Handle)
+	return known && d.mayTouch(c, record.Parent), err
+}
+
+// handleDelegationExplain tells by what each process of a run is known to belong to it.
+func (d *Daemon) handleDelegationExplain(ctx context.Context, c call, ask wire.DelegationHandle) (wire.DelegationEvidence, error) {
+	record, known, err := d.runs.Record(ask.Handle)
+	switch {
+	case err != nil:
+		return wire.DelegationEvidence{}, err
+	case !known:
+		return wire.DelegationEvidence{}, delegation.Unknown(ask.Handle)
+	case !d.mayTouch(c, record.Parent) && ask.Handle != c.peer.Verdict.Run():
+		return wire.DelegationEvidence{}, d.forbid(ctx, c.peer, wire.SubjectDelegationExplain)
+	}
+	evidence := wire.DelegationEvidence{Handle: ask.Handle, Processes: []wire.ProcessTied{}}
+	ties, err := d.runs.Explain(ask.Handle)
+	for _, e := range ties {
+		tied := wire.ProcessTied{PID: uint32(e.PID), Name: strings.ToValidUTF8(e.Name, "\uFFFD"), How: string(e.How)}
+		if e.Via.PID > 0 {
+			via := uint32(e.Via.PID)
+			tied.Via = &via
+		}
+		evidence.Processes = append(evidence.Processes, tied)
+	}
+	return evidence, err
 }
 
 func (d *Daemon) kill(ctx context.Context, ask wire.DelegationKillCommand) ([]string, error) {

@@ -14,6 +14,7 @@ import (
 const (
 	snapshotPattern = "snapshot-*.db"
 	snapshotLife    = 10 * time.Minute // what an asker left behind is removed after it
+	keepHouseAfter  = 5 * time.Second  // of the start, which needs the machine for itself: a copy is looked through by a process of its own
 	keepHouseEvery  = 10 * time.Minute
 	sweepEvery      = 6 // times keepHouseEvery: the store's retention, hourly
 )
@@ -48,22 +49,24 @@ func (d *Daemon) diskRefuses(err error) *wire.Error {
 
 // keepHouse removes what outlived its use, until ctx ends.
 func (d *Daemon) keepHouse(ctx context.Context) error {
-	tick := time.NewTicker(keepHouseEvery)
-	defer tick.Stop()
-	for n := 1; ; n++ {
-		d.removeSnapshots()
-		if n > 1 || !d.store.Fresh() {
-			d.backUp(ctx)
-		}
+	next := time.NewTimer(keepHouseAfter)
+	defer next.Stop()
+	for n := 0; ; n++ {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
+		case <-next.C:
+			next.Reset(keepHouseEvery)
 		}
-		if n%sweepEvery == 0 {
+		if n > 0 && n%sweepEvery == 0 {
 			if err := d.store.Sweep(ctx); err != nil {
 				d.log.Error("cannot apply the store's retention", "err", err)
 			}
+			d.questions.forgetCodes()
+		}
+		d.removeSnapshots()
+		if n > 0 || !d.store.Fresh() {
+			d.backUp(ctx)
 		}
 	}
 }

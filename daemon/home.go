@@ -7,9 +7,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"scv/daemon/process"
 	"scv/internal/layout"
 )
 
@@ -67,14 +69,23 @@ type lock struct{ file *os.File }
 // ErrRunning says that another daemon holds the home.
 var ErrRunning = errors.New("another scv is running")
 
-// take gets the lock at once or says who has it.
+// leftBehind is how long a lock whose daemon is gone may be held: a child that is being started is a copy
+// of the daemon, with its lock, until it runs its own program, also if the daemon is killed meanwhile.
+const leftBehind = 5 * time.Second
+
+// take gets the lock, or says who has it: at once if that is a daemon that lives.
 func (h Home) take(pid int) (*lock, error) {
 	path := h.join(layout.Lock)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open lock %q: %w", path, err)
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	for deadline := time.Now().Add(leftBehind); errors.Is(err, unix.EWOULDBLOCK) && gone(holder(f)) && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond)
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
+	if err != nil {
 		defer f.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			return nil, fmt.Errorf("cannot start in %q: %w there with pid %s", h.Path, ErrRunning, holder(f))
@@ -104,6 +115,16 @@ func holder(f *os.File) string {
 		return "unknown"
 	}
 	return pid
+}
+
+// gone reports whether no process has this pid, or one that has ended.
+func gone(pid string) bool {
+	n, err := strconv.Atoi(pid)
+	if err != nil {
+		return false // it is being written
+	}
+	id, err := process.Lookup(n)
+	return errors.Is(err, os.ErrProcessDone) || err == nil && !id.Alive()
 }
 
 // stands reports whether what stands in the home is the lock we hold. If somebody removed or replaced

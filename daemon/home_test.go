@@ -4,9 +4,11 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"scv/internal/layout"
 )
@@ -59,5 +61,32 @@ func TestALockThatWasReplacedIsNoLonger(t *testing.T) {
 	defer second.release()
 	if err := first.stands(); err == nil || second.stands() != nil {
 		t.Errorf("replaced: %v for the first, %v for the second", err, second.stands())
+	}
+}
+
+// TestALockLeftBehindIsWaitedFor: a daemon killed while it forked leaves its lock to a child that will
+// give it up. One that lives is not waited for.
+func TestALockLeftBehindIsWaitedFor(t *testing.T) {
+	home, err := OpenHome(filepath.Join(t.TempDir(), "home"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := exec.Command("true")
+	if err := dead.Run(); err != nil {
+		t.Fatal(err)
+	}
+	left, err := home.take(dead.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(50*time.Millisecond, left.release)
+	taken, err := home.take(os.Getpid())
+	if err != nil {
+		t.Fatalf("left behind: %v", err)
+	}
+	defer taken.release()
+	begin := time.Now()
+	if _, err := home.take(1); !errors.Is(err, ErrRunning) || time.Since(begin) >= leftBehind {
+		t.Errorf("of a daemon that lives: %v, after %s", err, time.Since(begin))
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"scv/internal/layout"
@@ -102,12 +101,12 @@ func (d *Daemon) examine(ctx context.Context, path string) (store.Report, error)
 }
 
 // plain are the bytes of a path that a shell takes as they are.
-var plain = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=-]+$`)
+const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:@%+=-"
 
 // command is how a person would type an scv command for this home.
 func (h Home) command(words string) string {
 	path := h.Path
-	if !plain.MatchString(path) {
+	if strings.Trim(path, plain) != "" {
 		path = "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 	}
 	return "scv --home " + path + " " + words

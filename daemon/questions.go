@@ -25,7 +25,8 @@ type questions struct {
 	failing bool // the latest tick could not write; Run's own
 
 	mu      sync.Mutex
-	polled  map[string]clock.Stamp // pending questions, as last seen
+	codes   map[string]map[string]bool // see codesInUse
+	polled  map[string]clock.Stamp     // pending questions, as last seen
 	ticked  clock.Stamp
 	tickedM time.Time // the same moment on the clock that stands still in a suspend
 }
@@ -124,6 +125,29 @@ func (q *questions) due(now clock.Stamp) map[string]clock.Stamp {
 		q.d.log.Error("cannot read the questions", "err", err)
 	}
 	return due
+}
+
+// codesInUse are the codes that a new question of a chat may not have, by what the transaction sees. They
+// are kept: with thousands of questions a day, reading all of them was most of what an ask cost. Only
+// transactions that write may touch them, of which there is one at a time.
+func (q *questions) codesInUse(tx *store.Delivery, account, chat string) map[string]bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	key := account + "\x00" + chat
+	if q.codes[key] == nil {
+		if q.codes == nil {
+			q.codes = map[string]map[string]bool{}
+		}
+		q.codes[key] = tx.CodesInUse(account, chat)
+	}
+	return q.codes[key]
+}
+
+// forgetCodes has the codes read anew. Until then those that a sweep has set free count as used.
+func (q *questions) forgetCodes() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.codes = nil
 }
 
 // asked notes that somebody asks about a question.

@@ -61,6 +61,11 @@ func (d *Daemon) routes() []route {
 		{wire.SubjectChatSend, caller.Outside, decoded(d.handleChatSend)},
 		{wire.SubjectChatAttach, caller.Outside, decoded(d.handleChatAttach)},
 		{wire.SubjectStoreSnapshot, caller.Outside, decoded(d.handleStoreSnapshot)},
+		{wire.SubjectDelegationStart, caller.Anyone, decoded(d.handleDelegationStart)},
+		{wire.SubjectDelegationRegister, caller.Anyone, decoded(d.handleDelegationRegister)},
+		{wire.SubjectDelegationUpdate, caller.OwnRun, decoded(d.handleDelegationUpdate)},
+		{wire.SubjectDelegationWait, caller.OwnRun, decoded(d.handleDelegationWait)},
+		{wire.SubjectDelegationExplain, caller.OwnRun, decoded(d.handleDelegationExplain)},
 	}
 }
 

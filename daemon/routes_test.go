@@ -25,23 +25,28 @@ var shapes = map[string]caller.Verdict{
 // allowed is what the promise of docs/security.md says of each request: who gets past the door. A
 // request may still be refused for another reason.
 var allowed = map[string][]string{
-	"status":             {"outside", "inside", "some run"},
-	"reload":             {"outside"},
-	"channel_set":        {"outside"},
-	"channel_logout":     {"outside"},
-	"delegations":        {"outside", "inside", "some run"},
-	"delegation_kill":    {"outside"},
-	"restart_when_idle":  {"outside", "inside", "some run"},
-	"confirm_ask":        {"outside", "inside", "some run"},
-	"confirm_status":     {"outside"}, // the question asked about is the owner's
-	"confirm_status own": {"outside", "inside"},
-	"account.set":        {"outside"},
-	"confirm.withdraw":   {"outside"},
-	"confirm.show":       {"outside"},
-	"confirm.list":       {"outside"},
-	"chat.send":          {"outside"},
-	"chat.attach":        {"outside"},
-	"store.snapshot":     {"outside"},
+	"status":              {"outside", "inside", "some run"},
+	"reload":              {"outside"},
+	"channel_set":         {"outside"},
+	"channel_logout":      {"outside"},
+	"delegations":         {"outside", "inside", "some run"},
+	"delegation_kill":     {"outside"},
+	"restart_when_idle":   {"outside", "inside", "some run"},
+	"confirm_ask":         {"outside", "inside", "some run"},
+	"confirm_status":      {"outside"}, // the question asked about is the owner's
+	"confirm_status own":  {"outside", "inside"},
+	"account.set":         {"outside"},
+	"confirm.withdraw":    {"outside"},
+	"confirm.show":        {"outside"},
+	"confirm.list":        {"outside"},
+	"chat.send":           {"outside"},
+	"chat.attach":         {"outside"},
+	"store.snapshot":      {"outside"},
+	"delegation.start":    {"outside", "inside", "some run"},
+	"delegation.register": {"outside", "inside", "some run"},
+	"delegation.update":   {"outside", "inside", "some run"}, // only its owner can: the process, not the run
+	"delegation.wait":     {"outside"},                       // the run asked about is the owner's
+	"delegation.explain":  {"outside"},
 }
 
 // requests makes one request of each kind. own is a question of the run, others one of the owner.
@@ -49,7 +54,7 @@ func requests(t *testing.T, c *bus.Client, own, others string) map[string]func()
 	control := func(command wire.Command) func() error {
 		return func() error { _, err := c.Control(t.Context(), command); return err }
 	}
-	handle := "echo-ffffff"
+	handle := "echo-bbbbbb" // of the owner
 	return map[string]func() error{
 		"status":             control(wire.StatusCommand{}),
 		"reload":             control(wire.ReloadCommand{}),
@@ -73,6 +78,20 @@ func requests(t *testing.T, c *bus.Client, own, others string) map[string]func()
 			return err
 		},
 		"chat.attach": func() error { _, err := c.ChatAttach(t.Context(), wire.ChatAttach{Account: "default"}); return err },
+		"delegation.start": func() error {
+			_, err := c.DelegationStart(t.Context(), wire.DelegationStart{Agent: "none", Prompt: "hello", Cwd: "/"})
+			return err
+		},
+		"delegation.register": func() error {
+			_, err := c.DelegationRegister(t.Context(), wire.DelegationRegister{Handle: "echo-cccccc", Agent: "echo", Cwd: "/"})
+			return err
+		},
+		"delegation.update": func() error {
+			_, err := c.DelegationUpdate(t.Context(), wire.DelegationUpdate{Handle: handle, Outcome: wire.RunFinished})
+			return err
+		},
+		"delegation.wait":    func() error { _, err := c.DelegationWait(t.Context(), handle); return err },
+		"delegation.explain": func() error { _, err := c.DelegationExplain(t.Context(), handle); return err },
 		"store.snapshot": func() error {
 			snapshot, err := c.StoreSnapshot(t.Context())
 			if err == nil {
@@ -108,6 +127,7 @@ func TestDoors(t *testing.T) {
 				d := startInProcess(t, home, clock.NewVirtual())
 				defer d.stop()
 				d.record("echo-aaaaaa")
+				d.record("echo-bbbbbb")
 				owner := d.client(caller.Verdict{})
 				defer owner.Close()
 				agent := d.client(shapes["inside"])

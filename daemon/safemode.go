@@ -24,11 +24,7 @@ func (d *Daemon) serveSafely(ctx context.Context, damage error) error {
 	why := fmt.Sprintf("the store %q is damaged: stop this daemon (process %d), put a copy back with "+
 		"%s, and start it again", d.home.join(layout.Store), d.self.PID, d.home.command("store restore"))
 	d.log.Error("safe mode: the store is damaged, so only status is answered and nothing runs", "err", damage, "what to do", why)
-	var err error
-	if d.transport, err = d.startTransport(ctx, peerOnly); err != nil {
-		return errors.Join(err, damage)
-	}
-	if err := d.startServer(ctx, d.safeEndpoints(why)); err != nil {
+	if err := d.openDoor(ctx, peerOnly, d.safeEndpoints(why)); err != nil {
 		return errors.Join(err, damage)
 	}
 	<-ctx.Done()

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"time"
 
 	"scv/daemon/agent"
 	"scv/daemon/caller"
 	"scv/daemon/config"
 	"scv/daemon/delegation"
 	"scv/daemon/inbox"
+	"scv/daemon/live"
 	"scv/daemon/outbox"
 	"scv/daemon/process"
 	"scv/daemon/reconcile"
@@ -23,7 +25,7 @@ import (
 // makeRooms makes the rooms and hands each what it needs of the others. Nothing runs yet.
 func (d *Daemon) makeRooms(context.Context) error {
 	d.runs = delegation.New(delegation.Options{
-		Store: d.store, Clock: d.clock, Log: d.log, Procs: d.procs, Self: d.self,
+		Store: d.store, Clock: d.clock, Log: d.log, Procs: d.procs, Cgroups: d.cgroups, Self: d.self,
 		Instance: d.home.Instance, Home: d.home.Path, Parent: d.o.Getenv("SCV_PARENT"),
 		Depth: d.depth(), MaxDepth: uint32(d.config.Load().Delegations.MaxDepth),
 	})
@@ -32,16 +34,19 @@ func (d *Daemon) makeRooms(context.Context) error {
 		Store: d.store, Clock: d.clock, Log: d.log,
 		Answer: d.questions.answer, Recorded: d.recorded, Wake: d.wake,
 	})
+	timing := d.config.Load().Timing
+	d.live = live.New(live.Options{
+		Store: d.store, Clock: d.clock, Log: d.log, Runs: d.runs, IdleClose: timing.IdleClose,
+	})
 	d.turns = turn.New(turn.Options{
-		Store: d.store, Clock: d.clock, Log: d.log, Runs: d.runs, Agents: d.agents.Load,
-		Limits: d.turnLimits, Workspace: d.workspace, Replied: d.wake,
+		Store: d.store, Clock: d.clock, Log: d.log, Runs: d.runs, Live: d.live, Agents: d.agents.Load,
+		Limits: d.turnLimits, Workspace: d.workspace, Replied: d.wake, Reported: d.publishReport,
 		Found: func() []agent.Found { return agent.Find(agent.LookPath(d.o.Environ)) },
 	})
 	d.outbox = outbox.New(outbox.Options{
 		Store: d.store, Log: d.log, Adapter: d.adapter,
 		Questions: d.questions, Delivered: d.delivered,
 	})
-	timing := d.config.Load().Timing
 	d.accounts = reconcile.New(reconcile.Options{
 		Desired: d.desired, Make: d.makeAdapter, Receive: d.inbox.Receive,
 		Clock: d.clock, Log: d.log, Changed: d.outbox.Wake,
@@ -63,8 +68,19 @@ func (d *Daemon) turnLimits() turn.Limits {
 	return turn.Limits{Owner: t.Owner, Others: t.Others, Concurrent: t.Concurrent}
 }
 
+// firstLook is how long after a start the first look at all processes waits: whoever started the daemon
+// waits for its first answer, and an orphan is not stopped before 3 s anyway.
+const firstLook = 100 * time.Millisecond
+
 func (d *Daemon) startRuns(context.Context) error {
-	d.rooms.running("delegations", d.runs.Run)
+	d.rooms.running("delegations", func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(firstLook):
+			return d.runs.Run(ctx)
+		}
+	})
 	return nil
 }
 
@@ -79,45 +95,63 @@ func (d *Daemon) startQuestions(context.Context) error {
 func (d *Daemon) startWork(context.Context) error {
 	d.rooms.running("housekeeping", d.keepHouse)
 	d.rooms.running("deliveries", d.outbox.Run)
+	d.rooms.running("live agents", d.live.Run) // closed once no turn runs any more
 	d.rooms.running("turns", d.turns.Run)
 	d.rooms.running("accounts", d.accounts.Run)
 	return nil
 }
 
 // startBus comes last: who can ask can be answered.
-func (d *Daemon) startBus(ctx context.Context) (err error) {
+func (d *Daemon) startBus(ctx context.Context) error {
 	if err := d.accounts.Sync(ctx); err != nil {
 		return fmt.Errorf("cannot start the accounts: %w", err)
 	}
-	if d.transport, err = d.startTransport(ctx, d.identify); err != nil {
-		return err
-	}
-	return d.startServer(ctx, d.endpoints())
+	return d.openDoor(ctx, d.identify, d.endpoints())
 }
 
-// startTransport opens the socket.
-func (d *Daemon) startTransport(ctx context.Context, identify func(*net.UnixConn) transport.Peer) (*transport.Server, error) {
-	options := transport.Options{Log: d.log, Identify: identify, EventSubjectsInside: []string{wire.EventConfirm + ">"}}
+// beginTransport brings the embedded server up beside the steps that follow: those wait for the disk, and
+// neither needs the other.
+func (d *Daemon) beginTransport(ctx context.Context) error {
+	options := transport.Options{Log: d.log, PID: process.PeerPID, EventSubjectsInside: []string{wire.EventConfirm + ">", wire.EventRun + ">"}}
 	if !d.o.inProcess {
 		options.SocketPath, options.Entitled = bus.SocketPath(d.home.Path, d.home.Instance), d.lock.stands
 	}
-	server, err := transport.Start(ctx, options)
-	if err != nil {
-		return nil, err
+	up := make(chan struct{})
+	var server *transport.Server
+	var err error
+	go func() {
+		defer close(up)
+		server, err = transport.New(ctx, options)
+	}()
+	d.embedded = func() (*transport.Server, error) {
+		<-up
+		return server, err
 	}
-	d.rooms.opened("transport", func() error { server.Close(); return nil })
-	return server, nil
+	d.rooms.opened("embedded server", func() error {
+		if server, err := d.embedded(); err == nil {
+			server.Close() // for the second time, unless the start failed before its last step
+		}
+		return nil
+	})
+	return nil
 }
 
-// startServer answers the requests that come in by it.
-func (d *Daemon) startServer(ctx context.Context, endpoints []bus.Endpoint) error {
+// openDoor answers requests, and only then opens the socket: nobody comes in to hear that it is too early.
+func (d *Daemon) openDoor(ctx context.Context, identify func(*net.UnixConn) transport.Peer, endpoints []bus.Endpoint) (err error) {
+	if d.transport, err = d.embedded(); err != nil {
+		return err
+	}
+	d.rooms.opened("transport", func() error { d.transport.Close(); return nil })
 	server, err := bus.Serve(ctx, d.transport.DaemonConn, d.transport.DaemonPassword(), d.o.Version, endpoints, d.log)
 	if err != nil {
 		return err
 	}
 	d.bus.Store(server)
 	d.rooms.opened("requests", func() error { server.Close(); return nil })
-	return nil
+	if d.o.inProcess {
+		return nil
+	}
+	return d.transport.Open(identify)
 }
 
 // identify decides once, when a connection is accepted, who is at its other end.
@@ -125,7 +159,7 @@ func (d *Daemon) identify(conn *net.UnixConn) transport.Peer {
 	uid, facts := process.Facts(conn)
 	peer := transport.Peer{UID: uid}
 	if len(facts.Chain) > 0 {
-		peer.PID = facts.Chain[0].PID
+		peer.PID, peer.Start = facts.Chain[0].PID, facts.Chain[0].Start
 	}
 	known, err := d.runs.Known()
 	if err != nil {

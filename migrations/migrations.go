@@ -20,7 +20,7 @@ type step struct {
 // the next.
 var steps = []step{
 	{to: 1, what: "create the first schema", apply: createSchema1},
-	{to: 2, what: "add the reports of delegations", apply: addReports},
+	{to: 2, what: "add the reports of delegations and the restarts", apply: addReportsAndRestarts},
 }
 
 // Newest is the schema this program writes.

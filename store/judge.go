@@ -94,6 +94,18 @@ func checkReport(_ string, r RunReport) error {
 	return nil
 }
 
+func checkRestart(key string, r Restart) error {
+	switch r.Step {
+	case RestartWaiting, RestartSwitching, RestartProving, RestartDone:
+	default:
+		return errors.New("its step is unknown")
+	}
+	if (r.Step == RestartDone) == (key == planKey) || key != planKey && key != r.ID {
+		return errors.New("its key does not go with its step")
+	}
+	return nil
+}
+
 func checkOpenConfirm(key string, c Confirm) error {
 	if c.State != wire.Pending {
 		return errors.New("its state is not pending")

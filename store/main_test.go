@@ -119,6 +119,10 @@ func fillStore(t testing.TB, s *Store) {
 	now := s.clock.Now()
 	ctx := context.Background()
 	must(t, s.Intend(ctx, func(i *Intent) error {
+		plan := Restart{ID: "restart-1", Step: RestartWaiting, Binary: "/usr/bin/scv", FromVersion: "0.1.0", ToVersion: "0.2.0", Asked: now, MaxWait: time.Minute}
+		if err := i.PutRestartPlan(plan); err != nil {
+			return err
+		}
 		if err := i.PutLastOwner(LastOwner{Account: "local:default", Chat: "main", Terminal: true, At: now}); err != nil {
 			return err
 		}

@@ -42,6 +42,7 @@ type Job struct {
 	Tools   bool          `json:"tools,omitzero"`
 	Parent  string        `json:"parent,omitzero"` // tag of the run that asked, "" for the owner at a terminal
 	Depth   uint32        `json:"depth"`           // of the new run
+	Memory  string        `json:"memory,omitzero"` // key of the conversation it goes on with, "" for none
 	Timeout time.Duration `json:"timeout"`         // nanoseconds
 }
 
@@ -102,6 +103,12 @@ type ProcessID struct {
 	Serial uint64 `json:"serial,omitzero"` // inode of its pidfd, never used again within a boot; 0 where there is none
 }
 
+// Cgroup is the folder of a cgroup v2.
+type Cgroup struct {
+	Path  string `json:"path"`
+	Inode uint64 `json:"inode,omitzero"` // 0 while its run is starting: it may not be there yet
+}
+
 // Delegation is one delegated agent run. Key: handle. It holds no environment and no text.
 type Delegation struct {
 	Agent        string          `json:"agent"`
@@ -114,6 +121,7 @@ type Delegation struct {
 	State        DelegationState `json:"state"`
 	Leader       ProcessID       `json:"leader,omitzero"` // also the process group
 	Owner        ProcessID       `json:"owner"`           // the SCV process that started it
+	Cgroup       Cgroup          `json:"cgroup,omitzero"` // its own; zero where none could be made
 	Cwd          string          `json:"cwd"`
 	Started      clock.Stamp     `json:"started"`
 	Ties         []ProcessID     `json:"ties,omitempty"`     // every other process once tied to it and not known gone
@@ -123,6 +131,11 @@ type Delegation struct {
 	Parent       string          `json:"parent,omitzero"`    // tag of the run that asked for it, "" when none did
 	Tools        bool            `json:"tools,omitzero"`     // it may use tools, and so may what it starts
 	Background   bool            `json:"background,omitzero"`
+
+	// Of a live agent.
+	IdleSince      clock.Stamp `json:"idle_since,omitzero"`      // when its last turn ended, zero while it works
+	BackgroundJobs uint32      `json:"background_jobs,omitzero"` // what a nested SCV says still runs for it
+	Memory         string      `json:"memory,omitzero"`          // key of the agent's conversation, where that is not the chat's
 }
 
 // RunReport is how a delegation ended, for who waits for it. Key: handle.
@@ -132,6 +145,40 @@ type RunReport struct {
 	Outcome wire.DelegationOutcome `json:"outcome"`         // a final one
 	Text    string                 `json:"text"`            // secret: the answer, or why there is none
 	Ended   clock.Stamp            `json:"ended"`
+}
+
+// RestartStep is how far a plan to restart has come. Steps only go forward.
+type RestartStep string
+
+const (
+	RestartWaiting   RestartStep = "waiting"   // for owner work to end, or the deadline
+	RestartSwitching RestartStep = "switching" // nothing is admitted any more; the new release takes over
+	RestartProving   RestartStep = "proving"   // the new release runs and is not yet trusted
+	RestartDone      RestartStep = "done"      // the outcome is known, and told or about to be
+)
+
+// Restart is a plan to restart into another release, and later its outcome. Key: "plan" while it is under
+// way, then its id.
+type Restart struct {
+	ID          string        `json:"id"`
+	Step        RestartStep   `json:"step"`
+	Binary      string        `json:"binary"` // absolute path that is executed
+	SHA256      string        `json:"sha256"` // hex, of what was installed there when the plan was accepted
+	FromVersion string        `json:"from_version"`
+	FromCommit  string        `json:"from_commit"`
+	ToVersion   string        `json:"to_version"`
+	ToCommit    string        `json:"to_commit,omitzero"`
+	ToSchema    uint64        `json:"to_schema"`          // newest store schema of the new release
+	Requester   string        `json:"requester,omitzero"` // handle of the outermost run that asked
+	Account     string        `json:"account,omitzero"`   // component id of the chat that hears the outcome first
+	Chat        string        `json:"chat,omitzero"`      // the owner's chat on it
+	Asked       clock.Stamp   `json:"asked"`
+	MaxWait     time.Duration `json:"max_wait"`         // nanoseconds from Asked to the deadline
+	Cut         []string      `json:"cut,omitempty"`    // handles of the work that the restart cut
+	Outcome     string        `json:"outcome,omitzero"` // the sentence that is told
+	Updated     bool          `json:"updated,omitzero"` // the new release stays
+	Told        bool          `json:"told,omitzero"`    // the sentence is on its way
+	Ended       clock.Stamp   `json:"ended,omitzero"`
 }
 
 // Confirm is one question to the owner. Key: its id. The rules of daemon/confirm decide every change.

@@ -43,6 +43,7 @@ const (
 	keepSeen         = 8192                 // message ids of an account
 	keepEnded        = 24 * time.Hour       // of ended questions
 	keepReports      = 24 * time.Hour       // of ended background delegations
+	keepRestarts     = 30 * 24 * time.Hour  // outcomes
 	keepChatLines    = 1000                 // of an account
 	keepChat         = 30 * 24 * time.Hour
 	keepHeld         = 128 // messages of an account
@@ -114,6 +115,12 @@ var (
 		Keep:   "24 hours after its end", form: keyText, read: readRecord[RunReport], judge: judging(checkReport),
 		past: func(rec any, _ int, now clock.Stamp) bool { return now.Since(rec.(RunReport).Ended) > keepReports },
 	}
+	tableRestart = &Table{
+		Name: "restart", Key: `"plan" or restart id`, Writer: ByIntent, Doors: []string{"PutRestartPlan", "EndRestart"},
+		Keep: "the plan until its end; outcomes 30 days", form: keyText, read: readRecord[Restart], judge: judging(checkRestart),
+		counts: func(rec any) bool { return rec.(Restart).Step == RestartDone },
+		past:   func(rec any, _ int, now clock.Stamp) bool { return now.Since(rec.(Restart).Ended) > keepRestarts },
+	}
 	tableConfirms = &Table{
 		Name: "confirms", Key: "question id", Writer: ByAny, Doors: []string{"PutConfirm"},
 		Keep: "while open: at most its timeout", form: keyText, read: readRecord[Confirm], judge: judging(checkOpenConfirm),
@@ -146,7 +153,7 @@ var (
 var Schema = []*Table{
 	tableMeta, tableAccounts,
 	tableClaims, tableOutbox, tableSeen, tableConversations, tableChat,
-	tableDelegations, tableReports,
+	tableDelegations, tableReports, tableRestart,
 	tableConfirms, tableConfirmsEnded,
 	tableJournal, tableLastOwner, tableQuarantine,
 }

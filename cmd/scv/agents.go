@@ -22,6 +22,7 @@ func (*agentsCmd) Help() string {
 type agentRow struct {
 	Name       string  `json:"name"`
 	Configured bool    `json:"configured"`      // in config.toml
+	Driver     string  `json:"driver"`          // "" for a plain command
 	Program    string  `json:"program"`         // as configured, or as people call it
 	Path       *string `json:"path"`            // nil: not found
 	Usable     bool    `json:"usable"`          // configured and found
@@ -39,7 +40,8 @@ func (c *agentsCmd) Run(a *app) error {
 		return failf(exitFailed, "mend the file, then: "+a.command("reload"), "%w", err)
 	}
 	environ := []string{"PATH=" + a.getenv("PATH")}
-	rows := append(configuredAgents(cfg, environ), knownAgents(cfg, environ)...)
+	rows := configuredAgents(cfg, environ)
+	rows = append(rows, knownAgents(rows, environ)...)
 	if c.JSON {
 		return a.printJSON(rows)
 	}
@@ -55,12 +57,13 @@ func configuredAgents(cfg config.Config, environ []string) []agentRow {
 	registry, lookPath := agent.FromConfig(commands, environ), agent.LookPath(environ)
 	rows := []agentRow{}
 	for _, name := range registry.Names() {
-		row := agentRow{Name: name, Configured: true, Program: commands[name].Command[0]}
+		configured, _ := registry.Get(name)
+		row := agentRow{Name: name, Configured: true, Driver: commands[name].Driver, ToolFree: agent.ToolFree(configured)}
+		if p, ok := configured.(interface{ Program() string }); ok {
+			row.Program = p.Program()
+		}
 		if path, err := lookPath(row.Program); err == nil {
 			row.Path, row.Usable = &path, true
-		}
-		if driver, ok := registry.Get(name); ok {
-			row.ToolFree = agent.ToolFree(driver)
 		}
 		rows = append(rows, row)
 	}
@@ -68,17 +71,17 @@ func configuredAgents(cfg config.Config, environ []string) []agentRow {
 }
 
 // knownAgents are the programs that could be configured and are not.
-func knownAgents(cfg config.Config, environ []string) []agentRow {
-	var used []string
-	for _, c := range cfg.Agents {
-		used = append(used, filepath.Base(c.Command[0]))
-	}
+func knownAgents(configured []agentRow, environ []string) []agentRow {
 	var rows []agentRow
 	for _, found := range agent.Find(agent.LookPath(environ)) {
-		if slices.Contains(used, found.Binary) {
+		uses := func(r agentRow) bool { return filepath.Base(r.Program) == found.Binary || r.Driver == found.Driver }
+		if slices.ContainsFunc(configured, uses) {
 			continue
 		}
-		row := agentRow{Name: found.Name, Program: found.Title, Config: found.Snippet}
+		row := agentRow{Name: found.Name, Driver: found.Driver, Program: found.Title, Config: found.Snippet}
+		if a, ok := agent.FromConfig(map[string]agent.Command{found.Name: {Driver: found.Driver}}, environ).Get(found.Name); ok {
+			row.ToolFree = agent.ToolFree(a)
+		}
 		if found.Path != "" {
 			row.Path = &found.Path
 		}
@@ -89,7 +92,7 @@ func knownAgents(cfg config.Config, environ []string) []agentRow {
 
 func (a *app) printAgents(rows []agentRow, file string, all bool) {
 	t := table{}
-	t.head("AGENT", "PROGRAM", "PATH", "USABLE", "TOOL-FREE")
+	t.head("AGENT", "DRIVER", "PROGRAM", "PATH", "USABLE", "TOOL-FREE")
 	for _, r := range rows {
 		usable, look := "not configured", dim
 		switch {
@@ -98,7 +101,7 @@ func (a *app) printAgents(rows []agentRow, file string, all bool) {
 		case r.Configured:
 			usable, look = "not found", bad
 		}
-		t.row(cell{r.Name, plain}, cell{r.Program, plain}, cell{orDash(r.Path), plain}, cell{usable, look}, cell{yesNo(r.ToolFree), plain})
+		t.row(cell{r.Name, plain}, cell{orDash(&r.Driver), plain}, cell{r.Program, plain}, cell{orDash(r.Path), plain}, cell{usable, look}, cell{yesNo(r.ToolFree), plain})
 	}
 	t.write(a.stdout, a.colour)
 	a.adviseAgents(rows, file, all)

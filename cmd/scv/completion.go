@@ -20,9 +20,14 @@ func (*completionCmd) Help() string {
 func (*completionCmd) example() string { return "scv completion bash" }
 
 // Run prints a script with every word that this scv knows; it runs nothing when a word is completed.
-func (c *completionCmd) Run(a *app, ctx *kong.Context) error {
+func (c *completionCmd) Run(a *app) error {
+	var cmds commands
+	parser, err := newParser(&cmds, a.stdout, a.stderr, new(helped))
+	if err != nil {
+		return fmt.Errorf("cannot build the command line: %w", err)
+	}
 	shells := map[string]func([]verbPage) string{"bash": bashScript, "zsh": zshScript, "fish": fishScript}
-	_, err := fmt.Fprint(a.stdout, shells[c.Shell](pages(ctx.Model)))
+	_, err = fmt.Fprint(a.stdout, shells[c.Shell](pages(parser.Model)))
 	return err
 }
 

@@ -1,17 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
-	"slices"
 	"sync"
-	"testing"
 	"time"
 
 	"scv/wire"
@@ -26,10 +21,14 @@ type model struct {
 	next      int
 	settings  map[string]*settingModel
 	questions map[string]*questionModel
+	asked     map[string]bool // texts of questions
 	messages  map[string]bool // id → acknowledged
 	lines     map[uint64]wire.ChatLine
 	newest    uint64
-	acks      int
+	replies   int
+	awaited   int           // number of the reply
+	arrived   chan struct{} // at which this is closed
+	actions   map[string]int
 	worked    int // messages that reached an agent
 }
 
@@ -44,14 +43,6 @@ type settingValue struct {
 	tools   wire.RemoteTools
 }
 
-// complaints is what a harness found. It is no testing.T, so that a harness can be tested itself: with
-// a build that breaks a promise on purpose it must complain.
-type complaints struct{ list []string }
-
-func (c *complaints) add(format string, args ...any) {
-	c.list = append(c.list, fmt.Sprintf(format, args...))
-}
-
 type questionModel struct {
 	text   string
 	final  wire.ConfirmState // as once seen, "" before
@@ -62,20 +53,38 @@ func newModel(home string) *model {
 	return &model{
 		home: home, settings: map[string]*settingModel{}, questions: map[string]*questionModel{},
 		messages: map[string]bool{}, lines: map[uint64]wire.ChatLine{},
+		asked: map[string]bool{}, actions: map[string]int{},
 	}
 }
 
-func (m *model) summary() string {
+// replied is closed at the n-th reply from now.
+func (m *model) replied(n int) <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return fmt.Sprintf("%d acknowledgements: %d messages, %d worked on, %d questions, %d lines",
-		m.acks, len(m.messages), m.worked, len(m.questions), len(m.lines))
+	m.awaited, m.arrived = m.replies+n, make(chan struct{})
+	if n == 0 {
+		close(m.arrived)
+	}
+	return m.arrived
 }
 
-func (m *model) acknowledged() int {
+// reply counts a reply and notes what it says.
+func (m *model) reply(f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.acks
+	f()
+	if m.replies++; m.replies == m.awaited {
+		close(m.arrived)
+	}
+}
+
+// control asks for an action. A refusal is a reply too.
+func (m *model) control(ctx context.Context, c *bus.Client, command wire.Command) (wire.DaemonStatus, error) {
+	status, err := c.Control(ctx, command)
+	if err == nil || refused(err) {
+		m.reply(func() { m.actions[command.Action()]++ })
+	}
+	return status, err
 }
 
 func (m *model) name(prefix string) string {
@@ -97,7 +106,7 @@ func (m *model) act(ctx context.Context, c *bus.Client, worker int, r *rand.Rand
 	defer cancel()
 	time.Sleep(time.Duration(r.IntN(10)) * time.Millisecond) // the chat shows 200 lines at once, no more
 	account := fmt.Sprintf("w%d", worker)
-	switch r.IntN(14) {
+	switch r.IntN(15) {
 	case 0, 1:
 		return m.set(ctx, c, account, r)
 	case 2, 3, 4, 5:
@@ -108,22 +117,19 @@ func (m *model) act(ctx context.Context, c *bus.Client, worker int, r *rand.Rand
 		return m.killOne(ctx, c)
 	case 11:
 		return m.logout(ctx, c, account)
-	case 12:
-		_, err := c.Control(ctx, wire.ReloadCommand{})
-		return err
-	default:
-		_, err := c.Control(ctx, wire.RestartWhenIdleCommand{})
-		if refused(err) {
-			return nil
-		}
-		return err
 	}
+	other := []wire.Command{wire.StatusCommand{}, wire.ReloadCommand{}, wire.RestartWhenIdleCommand{}}
+	_, err := m.control(ctx, c, other[r.IntN(3)])
+	if refused(err) {
+		return nil // to restart, always
+	}
+	return err
 }
 
 func (m *model) set(ctx context.Context, c *bus.Client, account string, r *rand.Rand) error {
 	value := settingValue{enabled: r.IntN(2) == 0, tools: []wire.RemoteTools{wire.ToolsNone, wire.ToolsOwner}[r.IntN(2)]}
 	m.asking(account, value)
-	_, err := c.Control(ctx, wire.ChannelSetCommand{
+	_, err := m.control(ctx, c, wire.ChannelSetCommand{
 		Channel: "local", Account: account, Enabled: value.enabled, RemoteTools: &value.tools,
 	})
 	return m.acked(account, value, err)
@@ -131,7 +137,7 @@ func (m *model) set(ctx context.Context, c *bus.Client, account string, r *rand.
 
 func (m *model) logout(ctx context.Context, c *bus.Client, account string) error {
 	m.asking(account, settingValue{gone: true})
-	_, err := c.Control(ctx, wire.ChannelLogoutCommand{Channel: "local", Account: account})
+	_, err := m.control(ctx, c, wire.ChannelLogoutCommand{Channel: "local", Account: account})
 	if refused(err) {
 		return nil // there was no such account
 	}
@@ -149,7 +155,7 @@ func (m *model) asking(account string, value settingValue) {
 
 func (m *model) acked(account string, value settingValue, err error) error {
 	if err == nil {
-		m.note(func() { *m.settings[account] = settingModel{acked: value}; m.acks++ })
+		m.note(func() { *m.settings[account] = settingModel{acked: value} })
 	}
 	return err
 }
@@ -163,7 +169,7 @@ func (m *model) write(ctx context.Context, c *bus.Client, r *rand.Rand) error {
 		if err != nil {
 			return err
 		}
-		m.note(func() { m.messages[id] = true; m.acks++ })
+		m.reply(func() { m.messages[id] = true })
 	}
 	return nil
 }
@@ -171,26 +177,29 @@ func (m *model) write(ctx context.Context, c *bus.Client, r *rand.Rand) error {
 // askAndEnd asks, waits until the question is open, and answers or withdraws it.
 func (m *model) askAndEnd(ctx context.Context, c *bus.Client, r *rand.Rand) error {
 	text := m.name("Deploy")
-	status, err := c.Control(ctx, wire.ConfirmAskCommand{Question: text})
+	m.note(func() { m.asked[text] = true })
+	status, err := m.control(ctx, c, wire.ConfirmAskCommand{Question: text})
 	if refused(err) {
-		return nil // eight wait already, of workers that were killed
+		return nil // the account is not connected yet
 	}
 	if err != nil {
 		return err
 	}
 	id := status.Confirm.ID
 	q := &questionModel{text: text}
-	m.note(func() { m.questions[id] = q; m.acks++ })
-	detail, err := c.ConfirmShow(ctx, id)
-	for err == nil && detail.OpenedUnixMillis == nil && !detail.Confirm.State.Final() {
-		if _, err = c.Control(ctx, wire.ConfirmStatusCommand{ID: id}); err == nil {
-			detail, err = c.ConfirmShow(ctx, id)
+	m.note(func() { m.questions[id] = q })
+	for {
+		if _, err := m.control(ctx, c, wire.ConfirmStatusCommand{ID: id}); err != nil {
+			return err
+		}
+		detail, err := c.ConfirmShow(ctx, id)
+		if err != nil {
+			return err
+		}
+		if detail.OpenedUnixMillis != nil || detail.Confirm.State.Final() {
+			return m.end(ctx, c, r, id, detail.Code, q)
 		}
 	}
-	if err != nil {
-		return err
-	}
-	return m.end(ctx, c, r, id, detail.Code, q)
 }
 
 func (m *model) end(ctx context.Context, c *bus.Client, r *rand.Rand, id, code string, q *questionModel) error {
@@ -201,24 +210,28 @@ func (m *model) end(ctx context.Context, c *bus.Client, r *rand.Rand, id, code s
 	case 1:
 		_, err := c.ConfirmWithdraw(ctx, id)
 		if err == nil {
-			m.note(func() { q.expect = wire.Withdrawn; m.acks++ })
+			m.reply(func() { q.expect = wire.Withdrawn })
 		}
 		return err
 	}
 	_, err := c.ChatSend(ctx, wire.ChatSend{Account: "default", ID: m.name("a"), Text: word + " " + code})
 	if err == nil {
-		m.note(func() { q.expect = state; m.acks++ })
+		m.reply(func() { q.expect = state })
 	}
 	return err
 }
 
-// killOne stops whatever runs first; that it is gone already is no fault.
+// killOne stops whatever runs first, or else all orphans; that it is gone already is no fault.
 func (m *model) killOne(ctx context.Context, c *bus.Client) error {
-	status, err := c.Control(ctx, wire.DelegationsCommand{All: true})
-	if err != nil || len(status.Delegations.Entries) == 0 {
+	status, err := m.control(ctx, c, wire.DelegationsCommand{All: true})
+	if err != nil {
 		return err
 	}
-	_, err = c.Control(ctx, wire.DelegationKillCommand{Handle: &status.Delegations.Entries[0].Handle})
+	kill := wire.DelegationKillCommand{Orphans: true}
+	if entries := status.Delegations.Entries; len(entries) > 0 {
+		kill = wire.DelegationKillCommand{Handle: &entries[0].Handle}
+	}
+	_, err = m.control(ctx, c, kill)
 	if refused(err) {
 		return nil
 	}
@@ -233,162 +246,4 @@ func refused(err error) bool {
 func asRefusal(err error) (r *wire.Error, ok bool) {
 	ok = errors.As(err, &r)
 	return r, ok
-}
-
-// verify holds a fresh daemon against everything that was acknowledged.
-func (d *daemonProcess) verify(t *testing.T, m *model) complaints {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
-	defer cancel()
-	c, err := d.connect(ctx)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, d.log())
-	}
-	defer c.Close()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var found complaints
-	status, err := c.Control(ctx, wire.StatusCommand{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.verifySettings(&found, status.Components)
-	for id, q := range m.questions {
-		detail, err := c.ConfirmShow(ctx, id)
-		if err != nil {
-			found.add("acknowledged question %s (%s): %v", id, q.text, err)
-			continue
-		}
-		q.verify(&found, detail)
-		if detail.Confirm.State != wire.Pending {
-			continue
-		}
-		if _, err := c.ConfirmWithdraw(ctx, id); err != nil { // only eight may be open
-			found.add("withdrawing %s: %v", id, err)
-		}
-		q.expect = wire.Withdrawn
-	}
-	m.readLines(ctx, t, &found, c)
-	return found
-}
-
-func (m *model) verifySettings(found *complaints, components []wire.ComponentHealth) {
-	now := map[string]settingValue{}
-	for _, h := range components {
-		now[h.Account] = settingValue{enabled: h.Enabled, tools: h.RemoteTools}
-	}
-	for account, s := range m.settings {
-		value, there := now[account]
-		if !there {
-			value = settingValue{gone: true}
-		}
-		if value != s.acked && !slices.Contains(s.asking, value) {
-			found.add("account %s is %+v, acknowledged was %+v, asked for since %+v", account, value, s.acked, s.asking)
-		}
-		*s = settingModel{acked: value}
-	}
-}
-
-func (q *questionModel) verify(found *complaints, d wire.ConfirmDetail) {
-	state := d.Confirm.State
-	switch {
-	case d.Question != q.text:
-		found.add("question %q became %q", q.text, d.Question)
-	case q.final != "" && state != q.final:
-		found.add("question %q was %s and is %s", q.text, q.final, state)
-	case q.expect != "" && state != q.expect:
-		found.add("question %q is %s, acknowledged was %s", q.text, state, q.expect)
-	case state == wire.Yes && d.Receipt == nil:
-		found.add("question %q has a yes without a receipt", q.text)
-	}
-	if state.Final() {
-		q.final = state
-	}
-}
-
-// readLines collects the chat; a line once shown never changes.
-func (m *model) readLines(ctx context.Context, t *testing.T, found *complaints, c *bus.Client) {
-	after := m.newest - min(m.newest, 20)
-	attached, err := c.ChatAttach(ctx, wire.ChatAttach{Account: "default", AfterSeq: &after})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range attached.Lines {
-		if old, known := m.lines[line.Seq]; known && old.Text != line.Text {
-			found.add("line %d was %q and is %q", line.Seq, old.Text, line.Text)
-		}
-		m.lines[line.Seq] = line
-		m.newest = max(m.newest, line.Seq)
-	}
-}
-
-// awaitAnswers waits until every acknowledged message has its one answer.
-func (m *model) awaitAnswers(t *testing.T, d *daemonProcess) complaints {
-	t.Helper()
-	c, err := d.connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		var found complaints
-		m.mu.Lock()
-		m.readLines(t.Context(), t, &found, c)
-		missing := m.unanswered(&found)
-		m.mu.Unlock()
-		if len(missing) == 0 || len(found.list) > 0 {
-			return found
-		}
-		if time.Now().After(deadline) {
-			found.add("%d acknowledged messages have no answer: %v", len(missing), missing)
-			return found
-		}
-	}
-}
-
-// unanswered also finds what was answered twice.
-func (m *model) unanswered(found *complaints) (missing []string) {
-	answers := map[string]int{}
-	owner := map[string]bool{}
-	for _, line := range m.lines {
-		if line.InReplyTo != nil {
-			answers[*line.InReplyTo]++
-		}
-		if line.MessageID != nil {
-			owner[*line.MessageID] = true
-		}
-	}
-	for id, acked := range m.messages {
-		switch {
-		case acked && !owner[id]:
-			found.add("acknowledged message %s is not in the chat", id)
-		case answers[id] > 1:
-			found.add("message %s has %d answers", id, answers[id])
-		case answers[id] == 0 && owner[id]:
-			missing = append(missing, id)
-		}
-	}
-	return missing
-}
-
-// executions finds messages that were worked on twice. The agent writes down each.
-func (m *model) executions(t *testing.T) (found complaints) {
-	t.Helper()
-	f, err := os.Open(filepath.Join(m.home, "workspace", "executed"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return found
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	times := map[string]int{}
-	for s := bufio.NewScanner(f); s.Scan(); {
-		times[s.Text()]++
-		if times[s.Text()] == 2 {
-			found.add("%q was worked on twice", s.Text())
-		}
-	}
-	m.note(func() { m.worked = len(times) })
-	return found
 }

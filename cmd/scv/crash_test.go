@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -30,36 +31,77 @@ prompt = "stdin"
 owner = ["local:default"]
 `
 
+const (
+	// lives is how often a home is killed. Then it is held to all of it and a new one takes its place: a
+	// start looks through the whole store, so the rounds of a home that only grows become slow.
+	lives      = 125
+	sideBySide = 4 // homes at once: while one waits for the disk or an agent, another has the processor
+)
+
 // TestCrashes kills the daemon with SIGKILL at random moments while clients change settings, write
 // messages, ask and answer questions, and after each new start holds what it says against what was
-// acknowledged. SCV_CRASH_ROUNDS sets how often, SCV_CRASH_SEED repeats a run.
+// acknowledged. SCV_CRASH_ROUNDS sets how often; SCV_CRASH_SEED is the seed of the first home, the
+// homes after it have the numbers after it.
 func TestCrashes(t *testing.T) {
-	rounds := number(t, "SCV_CRASH_ROUNDS", 100)
-	seed := uint64(number(t, "SCV_CRASH_SEED", int(time.Now().UnixNano()%1e9)))
+	rounds := number(t, "SCV_CRASH_ROUNDS", 500)
+	seed := number(t, "SCV_CRASH_SEED", int(time.Now().UnixNano()%1e9))
 	if testing.Short() {
 		rounds = 10
 	}
-	t.Logf("rounds %d, seed %d (SCV_CRASH_SEED=%d repeats it)", rounds, seed, seed)
-	home := filepath.Join(t.TempDir(), "home")
-	if err := os.Mkdir(home, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(crashConfig), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	m := newModel(home)
-	moments := rand.New(rand.NewPCG(seed, 0))
+	t.Logf("rounds %d, seed %d (SCV_CRASH_SEED=%d SCV_CRASH_ROUNDS=%d repeats it)", rounds, seed, seed, rounds)
 	program := builtWith(t, "")
-	for round := range rounds {
-		d := spawnDaemon(t, home, program, nil)
-		if err := d.ready(t); err != nil {
-			t.Fatalf("round %d: %v\n%s", round, err, d.log())
+	var total crashTally
+	var workers sync.WaitGroup
+	var begun atomic.Int64
+	for range sideBySide {
+		workers.Go(func() {
+			for !t.Failed() {
+				home := int(begun.Add(1)) - 1
+				left := rounds - home*lives
+				if left <= 0 {
+					return
+				}
+				t.Run(fmt.Sprintf("seed=%d", seed+home), func(t *testing.T) {
+					total.add(crashHome(t, program, seed+home, min(left, lives)))
+				})
+			}
+		})
+	}
+	workers.Wait()
+	t.Log(total.String())
+	if rounds >= lives && len(total.actions) != 9 && !t.Failed() {
+		t.Errorf("not every action was among them: %v", total.actions)
+	}
+}
+
+// crashHome is one home, killed so many times. Its seed decides what the clients do and when the kills
+// come; how far the daemon is by then is up to the machine.
+func crashHome(t *testing.T, program string, seed, rounds int) *model {
+	home, round := newHome(t), 0
+	m := newModel(home)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("failed in round %d of %d; to repeat this home: SCV_CRASH_SEED=%d SCV_CRASH_ROUNDS=%d go test -run TestCrashes ./cmd/scv",
+				round, rounds, seed, min(round+1, rounds))
 		}
-		d.hold(t, d.verify(t, m))
-		d.disturb(t, m, seed, round, moment{acks: moments.IntN(25), after: time.Duration(moments.IntN(20)) * time.Millisecond}, expectedEnd)
+	})
+	random := rand.New(rand.NewPCG(uint64(seed), 0))
+	for ; round < rounds; round++ {
+		when := anyMoment(random)
+		d := spawnDaemon(t, home, program, nil)
+		if when.starting {
+			when.await(m)
+			d.kill()
+			continue
+		}
+		d.hold(t, d.verify(t, m, round%25 == 0))
+		d.disturb(t, m, uint64(seed), round, when, expectedEnd)
+		if t.Failed() {
+			return m
+		}
 	}
 	m.conclude(t, startDaemon(t, home))
-	t.Log(m.summary())
+	return m
 }
 
 // hold ends the test if there are complaints.
@@ -73,9 +115,8 @@ func (d *daemonProcess) hold(t *testing.T, found complaints) {
 // conclude is the end of every harness: all is answered once, nothing runs, the store is sound.
 func (m *model) conclude(t *testing.T, d *daemonProcess) {
 	t.Helper()
-	d.hold(t, d.verify(t, m))
+	d.hold(t, d.verify(t, m, true))
 	d.hold(t, m.awaitAnswers(t, d))
-	d.hold(t, m.executions(t))
 	d.terminate(t)
 	if err := store.Check(t.Context(), filepath.Join(m.home, "scv.db")); err != nil {
 		t.Errorf("the store is damaged: %v", err)
@@ -148,32 +189,43 @@ var errEnded = errors.New("it has ended")
 
 // ready waits until the daemon answers, or says why it never will.
 func (d *daemonProcess) ready(t *testing.T) error {
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(2 * time.Millisecond) {
-		err := d.answers(t.Context())
+	c, err := d.served(t)
+	if err == nil {
+		c.Close()
+	}
+	return err
+}
+
+// served is the connection over which the daemon answered first.
+func (d *daemonProcess) served(t *testing.T) (*bus.Client, error) {
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		c, err := d.answers(t.Context())
 		if err == nil {
-			return nil
+			return c, nil
 		}
 		select {
 		case <-d.ended:
-			return errEnded
+			return nil, errEnded
 		default:
 		}
 		if time.Now().After(deadline) {
-			return err
+			return nil, err
 		}
 	}
 }
 
-func (d *daemonProcess) answers(ctx context.Context) error {
-	client, err := d.connect(ctx)
+func (d *daemonProcess) answers(ctx context.Context) (*bus.Client, error) {
+	c, err := d.connect(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	_, err = client.Control(ctx, wire.StatusCommand{})
-	return err
+	if _, err = c.Control(ctx, wire.StatusCommand{}); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
 }
 
 func (d *daemonProcess) connect(ctx context.Context) (*bus.Client, error) {
@@ -214,17 +266,32 @@ func (d *daemonProcess) terminate(t *testing.T) {
 	}
 }
 
-// moment is when the daemon is killed: a while after so many acknowledgements, 2 s at most.
+// moment is when the daemon is killed: so many replies from now, 2 s at most, and then a while later.
 type moment struct {
-	acks  int
-	after time.Duration
+	starting bool // counted from the start of the process, and no client waits until it serves
+	replies  int
+	after    time.Duration
+}
+
+// anyMoment is in half of all cases right after a reply, else at a random time: under load, or while
+// the daemon makes good what the kill before has left.
+func anyMoment(r *rand.Rand) moment {
+	random := func(most time.Duration) time.Duration { return time.Duration(r.Int64N(int64(most))) }
+	switch kind := r.IntN(6); {
+	case kind == 0:
+		return moment{starting: true, after: random(150 * time.Millisecond)}
+	case kind <= 3:
+		return moment{replies: 1 + r.IntN(15)}
+	default:
+		return moment{after: random(80 * time.Millisecond)}
+	}
 }
 
 // await waits for the moment.
 func (w moment) await(m *model) {
-	begin := m.acknowledged()
-	for deadline := time.Now().Add(2 * time.Second); m.acknowledged()-begin < w.acks && time.Now().Before(deadline); {
-		time.Sleep(200 * time.Microsecond)
+	select {
+	case <-m.replied(w.replies):
+	case <-time.After(2 * time.Second):
 	}
 	time.Sleep(w.after)
 }

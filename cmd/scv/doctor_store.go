@@ -6,12 +6,14 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"scv/store"
 )
 
 // lookAtStore checks the store as `scv store check` does, in a process of its own.
 func (p *patient) lookAtStore() []finding {
 	if _, err := os.Stat(p.a.storePath()); errors.Is(err, fs.ErrNotExist) && p.pid == 0 {
-		return []finding{{"store", fine, "none yet", ""}}
+		return []finding{p.missingStore()}
 	}
 	var out strings.Builder
 	check := *p.a
@@ -24,4 +26,19 @@ func (p *patient) lookAtStore() []finding {
 		return []finding{{"store", broke, err.Error(), hintOf(err)}}
 	}
 	return []finding{{"store", shaky, err.Error(), hintOf(err)}}
+}
+
+// missingStore tells a first start from a store that was lost.
+func (p *patient) missingStore() finding {
+	sign, err := store.EarlierLife(p.a.storePath())
+	switch {
+	case err != nil:
+		return finding{"store", broke, "there is none, and whether there was one cannot be told: " + err.Error(), ""}
+	case sign != "":
+		return finding{
+			"store", broke, "it is gone; " + sign + " shows that there was one",
+			"bring it back: " + p.a.command("store restore") + "; to begin anew: " + p.a.command("run --fresh"),
+		}
+	}
+	return finding{"store", fine, "none yet", ""}
 }

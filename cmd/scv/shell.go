@@ -1,15 +1,10 @@
 package main
 
-import (
-	"regexp"
-	"strings"
-)
-
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=-]+$`)
+import "strings"
 
 // shellWord quotes s so that a person can paste it into a shell.
 func shellWord(s string) string {
-	if plainWord.MatchString(s) {
+	if s != "" && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:@%+=-") == "" {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"

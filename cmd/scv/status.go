@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"scv/wire"
@@ -16,7 +17,7 @@ type statusCmd struct {
 
 func (c *statusCmd) Run(a *app) error {
 	if c.Watch {
-		return a.watchStatus(c.JSON)
+		return a.watchLooks(c.JSON, func(quiet *app) (look, error) { return quiet.lookAtStatus(c.JSON) })
 	}
 	look, err := a.lookAtStatus(c.JSON)
 	if err != nil {
@@ -44,6 +45,15 @@ func (a *app) lookAtStatus(json bool) (statusLook, error) {
 		return nil
 	})
 	return look, err
+}
+
+// still is the look without its ages.
+func (l statusLook) still() look {
+	l.status.Components = slices.Clone(l.status.Components)
+	for i := range l.status.Components {
+		l.status.Components[i].LastSuccessUnixSeconds = nil
+	}
+	return l
 }
 
 func (l statusLook) print(a *app, json bool) error {

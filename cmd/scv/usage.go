@@ -32,23 +32,20 @@ func usage(err error) error {
 const strayWord = "unexpected argument "
 
 // wordings are the complaints of kong and of Go's own parsers that a person could not read, and ours.
-var wordings = []struct {
-	theirs *regexp.Regexp
-	ours   string
-}{
-	{regexp.MustCompile(`^(\S+): expected \S+ value but got .*$`), `$1 needs a value`},
-	{regexp.MustCompile(`^(\S+): expected duration but got ("[^"]*").*$`), `$1 is a time with its unit, as 90s, 30m or 4h; it cannot be $2`},
-	{regexp.MustCompile(`^(\S+): expected a valid .* int but got ("[^"]*").*$`), `$1 is a whole number; it cannot be $2`},
-	{regexp.MustCompile(`^(\S+): expected a valid .* uint but got ("[^"]*").*$`), `$1 is a whole number, 0 or more; it cannot be $2`},
-	{regexp.MustCompile(`^(\S+): slog: level string ("[^"]*").*$`), `$1 is debug, info, warn or error; it cannot be $2`},
-	{regexp.MustCompile(`^(\S+): bool value must be .* but got ("[^"]*").*$`), `$1 is true or false; it cannot be $2`},
-	{regexp.MustCompile(`^(unknown flag -\w), did you mean .*$`), `$1`}, // one letter is like any other
+var wordings = [][2]string{
+	{`^(\S+): expected \S+ value but got .*$`, `$1 needs a value`},
+	{`^(\S+): expected duration but got ("[^"]*").*$`, `$1 is a time with its unit, as 90s, 30m or 4h; it cannot be $2`},
+	{`^(\S+): expected a valid .* int but got ("[^"]*").*$`, `$1 is a whole number; it cannot be $2`},
+	{`^(\S+): expected a valid .* uint but got ("[^"]*").*$`, `$1 is a whole number, 0 or more; it cannot be $2`},
+	{`^(\S+): slog: level string ("[^"]*").*$`, `$1 is debug, info, warn or error; it cannot be $2`},
+	{`^(\S+): bool value must be .* but got ("[^"]*").*$`, `$1 is true or false; it cannot be $2`},
+	{`^(unknown flag -\w), did you mean .*$`, `$1`}, // one letter is like any other
 }
 
 func plainly(theirs string) string {
 	for _, w := range wordings {
-		if w.theirs.MatchString(theirs) {
-			return w.theirs.ReplaceAllString(theirs, w.ours)
+		if complaint := regexp.MustCompile(w[0]); complaint.MatchString(theirs) {
+			return complaint.ReplaceAllString(theirs, w[1])
 		}
 	}
 	return theirs

@@ -2,11 +2,12 @@ package agent
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 )
 
-// PromptMode says how a command is given the task.
+// PromptMode says how a plain command is given the task.
 type PromptMode string
 
 const (
@@ -18,21 +19,54 @@ const (
 // (MAX_ARG_STRLEN); every process of the machine can read it in the process list.
 const MaxArg = 100 << 10
 
-// Command is an agent as a person configures it: a program that is run once for each turn.
+// Command is an agent as a person configures it.
 type Command struct {
-	Command []string // the program, by name or absolute path, and its arguments
-	Prompt  string   // a PromptMode, "" is ByStdin
+	Driver  string   // which program it is, see Drivers; "" is a plain command that is run once for each turn
+	Command []string // the program, by name or absolute path, and its arguments; empty is the driver's own
+	Prompt  string   // of a plain command: a PromptMode, "" is ByStdin
 	Env     []string // names of further environment variables to keep
 }
 
-// FromConfig makes the registry of the configured commands. environ is the daemon's own environment:
+// Drivers lists what Command.Driver may be besides "".
+func Drivers() []string { return []string{"acp", "claude", "codex", "gemini", "opencode", "scv"} }
+
+// FromConfig makes the registry of the configured agents. environ is the daemon's own environment:
 // programs are looked for on its PATH, and it is what agents are given a part of.
 func FromConfig(commands map[string]Command, environ []string) *Registry {
 	r := &Registry{agents: make(map[string]Agent, len(commands))}
 	for name, c := range commands {
-		r.agents[name] = &perTurn{name: name, conf: c, environ: slices.Clone(environ)}
+		r.agents[name] = drive(&perTurn{name: name, conf: c, environ: slices.Clone(environ)})
 	}
 	return r
+}
+
+// drive finds the driver of a configured agent.
+func drive(p *perTurn) Agent {
+	programs := map[string]program{
+		"claude": claude{root: os.Geteuid() == 0}, "codex": codex{}, "gemini": gemini{}, "opencode": opencode{},
+	}
+	own, perTurn := programs[p.conf.Driver]
+	switch {
+	case p.conf.Driver == "":
+		return p
+	case perTurn:
+		p.useCommand(p.conf.Driver)
+		return &cli{p, own}
+	case p.conf.Driver == "scv":
+		p.useCommand("scv", "agent")
+		return newACP(p)
+	case p.conf.Driver == "acp":
+		return newACP(p)
+	}
+	p.broken = fmt.Errorf("there is no driver %q", p.conf.Driver)
+	return p
+}
+
+// useCommand is what is run where nothing else is configured.
+func (p *perTurn) useCommand(command ...string) {
+	if len(p.conf.Command) == 0 {
+		p.conf.Command = command
+	}
 }
 
 // perTurn is a command that is run once for each turn. It remembers nothing between turns.
@@ -40,9 +74,18 @@ type perTurn struct {
 	name    string
 	conf    Command
 	environ []string
+	broken  error // why it can never be run
 }
 
 func (p *perTurn) Name() string { return p.name }
+
+// Program is the program that is run, as it is configured or as its driver calls it; "" for none.
+func (p *perTurn) Program() string {
+	if len(p.conf.Command) == 0 {
+		return ""
+	}
+	return p.conf.Command[0]
+}
 
 // Prepare refuses everyone who may not use tools: for a command that somebody configured there is no
 // proof that it would use none.
@@ -61,30 +104,34 @@ func (p *perTurn) prepare(t Task) (Run, error) {
 	case !t.Owner: // tools are the owner's, whatever the caller believes
 		return Run{}, ErrNotOwner
 	}
+	run, err := p.base(t)
+	if err != nil || PromptMode(p.conf.Prompt) != ByArg {
+		return run, err
+	}
+	if err := checkArg(run.Stdin, run.Args); err != nil {
+		return Run{}, err
+	}
+	run.Args, run.Stdin = append(run.Args, run.Stdin), ""
+	return run, nil
+}
+
+// base is the configured command with its environment and the prompt by stdin.
+func (p *perTurn) base(t Task) (Run, error) {
+	if p.broken != nil {
+		return Run{}, p.broken
+	}
 	path, err := p.find()
 	if err != nil {
 		return Run{}, err
 	}
-	keep := p.conf.Env
-	if k, ok := knownBy(p.conf.Command[0]); ok {
-		keep = append(slices.Clone(k.Env), keep...)
-	}
-	run := Run{
-		Path: path,
-		Args: slices.Clone(p.conf.Command[1:]),
-		Env:  Environment(p.environ, keep, t.Env),
-		Dir:  t.Workspace,
-	}
-	prompt := strings.ReplaceAll(strings.ToValidUTF8(t.Prompt, "\uFFFD"), "\x00", "\uFFFD")
-	if PromptMode(p.conf.Prompt) != ByArg {
-		run.Stdin = prompt
-		return run, nil
-	}
-	if err := checkArg(prompt, run.Args); err != nil {
-		return Run{}, err
-	}
-	run.Args = append(run.Args, prompt)
-	return run, nil
+	keep := slices.Concat(ownEnv(p.conf.Driver, p.conf.Command[0]), p.conf.Env)
+	return Run{
+		Path:  path,
+		Args:  slices.Clone(p.conf.Command[1:]),
+		Env:   Environment(p.environ, keep, t.Env),
+		Dir:   t.Workspace,
+		Stdin: strings.ReplaceAll(strings.ToValidUTF8(t.Prompt, "\uFFFD"), "\x00", "\uFFFD"),
+	}, nil
 }
 
 func (p *perTurn) find() (string, error) {

@@ -11,7 +11,7 @@ type Link struct {
 	Start       uint64 // field 22 of /proc/pid/stat, in clock ticks since boot
 	Tag         string // SCV_PARENT of its initial environment, or ""
 	EnvReadable bool
-	Cgroup      uint64 // inode of its cgroup v2 folder, 0 when unknown
+	Cgroups     []uint64 // inodes of the cgroup v2 folders of runs that it is in
 }
 
 // Facts is what was read about one peer, when its connection was accepted.
@@ -34,6 +34,7 @@ type Run struct {
 	PGID   int    // its process group: its leader's pid, 0 before it is known
 	Cgroup uint64 // inode of its own cgroup v2 folder, 0 without one
 	Ties   []Tie  // every other process once tied to it
+	Owner  Tie    // the process that started it, unless that is the daemon: what is below it is the run's
 }
 
 // Known is what the daemon knows of itself and its runs.

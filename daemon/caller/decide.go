@@ -36,9 +36,12 @@ func Decide(f Facts, k Known) Verdict {
 // proven collects the runs that the kernel's own facts tie the chain to.
 func proven(chain []Link, runs []Run) (Verdict, bool) {
 	v := Verdict{Inside: true}
-	for _, l := range slices.Backward(chain) { // outermost ancestor first
+	for i, l := range slices.Backward(chain) { // outermost ancestor first
 		for _, r := range runs {
 			why := r.holds(l)
+			if why == "" && i > 0 && usable(l.PID) && r.Owner == (Tie{PID: l.PID, Start: l.Start}) {
+				why = "descends from the process that started the run"
+			}
 			if why == "" || slices.Contains(v.Handles, r.Handle) {
 				continue
 			}
@@ -61,7 +64,7 @@ func (r Run) holds(l Link) string {
 		return "is in a process group of the run"
 	case r.numbered(l.SID):
 		return "is in a session of the run"
-	case r.Cgroup != 0 && l.Cgroup == r.Cgroup:
+	case r.Cgroup != 0 && slices.Contains(l.Cgroups, r.Cgroup):
 		return "is in the run's cgroup"
 	}
 	return ""

@@ -16,6 +16,7 @@ const (
 	tagB    = tagA + ";" + ours + "/s2/codex-bbbbbb"
 	handleA = "claude-aaaaaa"
 	handleB = "codex-bbbbbb"
+	handleD = "codex-dddddd" // run by a scv delegate, process 5000
 )
 
 // known has run A, whose leader is 1000, and run B nested in it, whose leader is 2000.
@@ -27,6 +28,7 @@ func known() caller.Known {
 		},
 		{Handle: handleB, Leader: caller.Tie{PID: 2000, Start: 20}, PGID: 2000},
 		{Handle: "starting-cccccc"}, // spawned perhaps, nothing known of it yet
+		{Handle: handleD, Leader: caller.Tie{PID: 5100, Start: 51}, PGID: 5100, Owner: caller.Tie{PID: 5000, Start: 50}},
 	}}
 }
 
@@ -38,6 +40,7 @@ var (
 	theDaemon = link(daemon, 1, daemon, daemon, "")
 	theFirst  = caller.Link{PID: 1, PPID: 0, PGID: 1, SID: 1, Start: 1} // its environment is root's
 	leaderA   = caller.Link{PID: 1000, PPID: daemon, PGID: 1000, SID: daemon, Start: 10, Tag: tagA, EnvReadable: true}
+	starter   = caller.Link{PID: 5000, PPID: 2999, PGID: 5000, SID: 7, Start: 50, EnvReadable: true}
 	leaderB   = caller.Link{PID: 2000, PPID: 1200, PGID: 2000, SID: daemon, Start: 20, Tag: tagB, EnvReadable: true}
 )
 
@@ -71,10 +74,15 @@ func TestDecide(t *testing.T) {
 		{"in a group made by a process tied earlier and dead", alive(link(3000, 1, 1100, 7, ""), theFirst), true, false, []string{handleA}},
 		{"in the session of a leader that made one", alive(link(3000, 1, 3000, 1000, ""), theFirst), true, false, []string{handleA}},
 		{"an ancestor in the run's group", alive(link(3001, 3000, 3001, 3001, ""), link(3000, 1, 1000, 7, ""), theFirst), true, false, []string{handleA}},
-		{"in the run's cgroup", alive(caller.Link{PID: 3000, PPID: 1, PGID: 3000, SID: 3000, Start: 9, EnvReadable: true, Cgroup: 77}, theFirst), true, false, []string{handleA}},
+		{"in the run's cgroup", alive(caller.Link{PID: 3000, PPID: 1, PGID: 3000, SID: 3000, Start: 9, EnvReadable: true, Cgroups: []uint64{77}}, theFirst), true, false, []string{handleA}},
+		{"in a cgroup below the run's", alive(caller.Link{PID: 3000, PPID: 1, PGID: 3000, SID: 3000, Start: 9, EnvReadable: true, Cgroups: []uint64{99, 77}}, theFirst), true, false, []string{handleA}},
+		{"in the cgroup of a run that nobody knows", alive(caller.Link{PID: 3000, PPID: 1, PGID: 3000, SID: 3000, Start: 9, EnvReadable: true, Cgroups: []uint64{0, 99}}, theFirst), false, false, nil},
 		{"nested: both runs, outermost first", alive(link(3000, 2000, 2000, daemon, tagB), leaderB, link(1200, 1000, 1000, daemon, tagA), leaderA, theDaemon, theFirst), true, false, []string{handleA, handleB}},
 		{"an ancestor's environment carries our tag", alive(link(3000, 2999, 3000, 7, ""), link(2999, 1, 2999, 7, tagA), theFirst), true, false, []string{handleA}},
 		{"a tag whose handle is forgotten: some run", alive(link(3000, 1, 3000, 7, ours+"/s9/claude-999999"), theFirst), true, false, nil},
+		{"a stray that scv delegate adopted, by whom it was started", alive(link(5200, 5000, 5200, 5200, ""), starter, theFirst), true, false, []string{handleD}},
+		{"scv delegate itself", alive(starter, link(2999, 1, 2999, 7, ""), theFirst), false, false, nil},
+		{"below a process that has the pid of an earlier scv delegate", alive(link(5200, 5000, 5200, 5200, ""), link(5000, 1, 5000, 7, ""), theFirst), false, false, nil},
 		{"a forged tag of another run does not add that run", alive(link(3000, 1000, 1000, daemon, tagB), leaderA, theDaemon, theFirst), true, false, []string{handleA}},
 		{"a tag of another instance", alive(link(3000, 1, 3000, 7, "inst2/s1/claude-aaaaaa"), theFirst), false, false, nil},
 		{"a longer instance that begins like ours", alive(link(3000, 1, 3000, 7, "inst12/s1/claude-aaaaaa"), theFirst), false, false, nil},

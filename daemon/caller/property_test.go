@@ -20,7 +20,7 @@ func drawLink(t *rapid.T) caller.Link {
 	return caller.Link{
 		PID: pids.Draw(t, "pid"), PPID: pids.Draw(t, "ppid"), PGID: pids.Draw(t, "pgid"), SID: pids.Draw(t, "sid"),
 		Start: starts.Draw(t, "start"), Tag: tags.Draw(t, "tag"), EnvReadable: rapid.IntRange(0, 9).Draw(t, "env") > 0,
-		Cgroup: rapid.Uint64Range(0, 4).Draw(t, "cgroup"),
+		Cgroups: rapid.SliceOfN(rapid.Uint64Range(0, 4), 0, 2).Draw(t, "cgroups"),
 	}
 }
 

@@ -2,9 +2,7 @@ package config
 
 import (
 	"log/slog"
-	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,17 +16,23 @@ const (
 	maxSpan       = 7 * 24 * time.Hour
 )
 
-var (
-	agentName   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
-	accountName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`) // docs/rules.md §3
-	variable    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-)
-
-// ValidName reports whether a channel or an account may be called so.
-func ValidName(name string) bool { return accountName.MatchString(name) }
+// ValidName reports whether a channel or an account may be called so (docs/rules.md §3).
+func ValidName(name string) bool { return isName(name, 64) }
 
 // ValidAgentName reports whether an agent may be called so.
-func ValidAgentName(name string) bool { return agentName.MatchString(name) }
+func ValidAgentName(name string) bool { return isName(name, 32) }
+
+func isName(s string, most int) bool {
+	return s != "" && len(s) <= most && strings.IndexFunc(s, func(r rune) bool { return !inWord(r) && r != '-' }) < 0
+}
+
+func isVariable(s string) bool {
+	return s != "" && (s[0] < '0' || s[0] > '9') && strings.IndexFunc(s, func(r rune) bool { return !inWord(r) }) < 0
+}
+
+func inWord(r rune) bool {
+	return r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '_'
+}
 
 func convert(f file, at lines) (Config, error) {
 	c := Default()
@@ -60,49 +64,6 @@ func workspace(f file, c *Config, at lines) error {
 	}
 	c.Workspace = filepath.Clean(*f.Workspace)
 	return nil
-}
-
-func agents(f file, c *Config, at lines) error {
-	for _, name := range slices.Sorted(maps.Keys(f.Agents)) {
-		key := "agents." + name
-		if !ValidAgentName(name) {
-			return at.wrong(key, "a name has 1 to 32 letters, digits, _ and -")
-		}
-		a := Agent{Command: f.Agents[name].Command, Prompt: "stdin", Env: f.Agents[name].Env}
-		if p := f.Agents[name].Prompt; p != nil {
-			a.Prompt = *p
-		}
-		if a.Prompt != "stdin" && a.Prompt != "arg" {
-			return at.wrong(key+".prompt", `it is "stdin" or "arg"`)
-		}
-		if why := badCommand(a.Command); why != "" {
-			return at.wrong(key+".command", "%s", why)
-		}
-		for _, v := range a.Env {
-			if !variable.MatchString(v) || strings.HasPrefix(v, "SCV_") {
-				return at.wrong(key+".env", "it lists names of environment variables, none of them SCV_*")
-			}
-		}
-		c.Agents[name] = a
-	}
-	return nil
-}
-
-// commandExample shows how a command is written.
-const commandExample = `as ["claude", "-p"]`
-
-func badCommand(command []string) string {
-	switch {
-	case len(command) == 0:
-		return "it lists the program and its arguments, " + commandExample
-	case command[0] == "":
-		return "the program, its first word, is empty; it is " + commandExample
-	case strings.ContainsRune(strings.Join(command, ""), 0):
-		return "it contains a NUL"
-	case strings.ContainsRune(command[0], '/') && !filepath.IsAbs(command[0]):
-		return "the program is a name on PATH or an absolute path"
-	}
-	return ""
 }
 
 func notify(f file, c *Config, at lines) error {
@@ -168,6 +129,7 @@ func spans(f file, c *Config, at lines) error {
 		{"timing.backoff_min", f.Timing.BackoffMin, &c.Timing.BackoffMin},
 		{"timing.backoff_max", f.Timing.BackoffMax, &c.Timing.BackoffMax},
 		{"timing.stable_after", f.Timing.StableAfter, &c.Timing.StableAfter},
+		{"timing.idle_close", f.Timing.IdleClose, &c.Timing.IdleClose},
 	} {
 		if s.value == nil {
 			continue

@@ -26,6 +26,7 @@ const (
 	DefaultBackoffMin  = 1 * time.Second
 	DefaultBackoffMax  = 60 * time.Second
 	DefaultStableAfter = 60 * time.Second
+	DefaultIdleClose   = 30 * time.Minute
 )
 
 // Config is the whole file, checked, with defaults filled in.
@@ -39,10 +40,11 @@ type Config struct {
 	Timing      Timing
 }
 
-// Agent is a program that is run once for each turn.
+// Agent is a program that answers.
 type Agent struct {
-	Command []string // the program, by name or absolute path, and its arguments
-	Prompt  string   // "stdin" or "arg"
+	Driver  string   // one of Drivers; "" is a plain command that is run once for each turn
+	Command []string // the program, by name or absolute path, and its arguments; empty is the driver's own
+	Prompt  string   // "stdin" or "arg" for a plain command, "" else
 	Env     []string // names of further environment variables it gets
 }
 
@@ -75,6 +77,7 @@ type Timing struct {
 	BackoffMin  time.Duration // first delay before an account is tried again
 	BackoffMax  time.Duration // longest delay
 	StableAfter time.Duration // a run this long takes the delay to its first step
+	IdleClose   time.Duration // a live agent without a turn for so long is closed
 }
 
 // Default is what holds without a file.
@@ -87,6 +90,7 @@ func Default() Config {
 		Timing: Timing{
 			Reconcile: DefaultReconcile, StopGrace: DefaultStopGrace,
 			BackoffMin: DefaultBackoffMin, BackoffMax: DefaultBackoffMax, StableAfter: DefaultStableAfter,
+			IdleClose: DefaultIdleClose,
 		},
 	}
 }

@@ -37,8 +37,12 @@ func TestEveryKeyIsRead(t *testing.T) {
 workspace = "/srv/work/../code"
 
 [agents.claude]
-command = ["claude", "-p"]
+driver = "claude"
 env = ["ANTHROPIC_API_KEY"]
+
+[agents.live]
+driver = "acp"
+command = ["codex-acp"]
 
 [agents.Own_2-x]
 command = ["/opt/own", "--"]
@@ -64,6 +68,7 @@ stop_grace = "30ms"
 backoff_min = "40ms"
 backoff_max = "50ms"
 stable_after = "60ms"
+idle_close = "70ms"
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +76,8 @@ stable_after = "60ms"
 	want := Config{
 		Workspace: "/srv/code",
 		Agents: map[string]Agent{
-			"claude":  {Command: []string{"claude", "-p"}, Prompt: "stdin", Env: []string{"ANTHROPIC_API_KEY"}},
+			"claude":  {Driver: "claude", Env: []string{"ANTHROPIC_API_KEY"}},
+			"live":    {Driver: "acp", Command: []string{"codex-acp"}},
 			"Own_2-x": {Command: []string{"/opt/own", "--"}, Prompt: "arg"},
 		},
 		Notify: Notify{Owner: []string{"feishu:default", "local:default"}},
@@ -80,7 +86,7 @@ stable_after = "60ms"
 		Timing: Timing{
 			Reconcile: 20 * time.Millisecond, StopGrace: 30 * time.Millisecond,
 			BackoffMin: 40 * time.Millisecond, BackoffMax: 50 * time.Millisecond,
-			StableAfter: 60 * time.Millisecond,
+			StableAfter: 60 * time.Millisecond, IdleClose: 70 * time.Millisecond,
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -122,6 +128,13 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"empty command", "[agents.a]\ncommand = []", `line 2: the value of "agents.a.command" is wrong: it lists the program and its arguments, as ["claude", "-p"]`},
 		{"relative program", "[agents.a]\ncommand = [\"./s3cret\"]", `line 2: the value of "agents.a.command" is wrong`},
 		{"NUL", "[agents.a]\ncommand = [\"a\", \"b\\u0000\"]", `line 2: the value of "agents.a.command" is wrong`},
+		{"driver", "[agents.a]\ndriver = \"s3cret\"", `line 2: the value of "agents.a.driver" is wrong: it is one of acp, claude, codex, gemini, opencode, scv; leave`},
+		{"driver in another case", "[agents.a]\ndriver = \"Claude\"", `line 2: the value of "agents.a.driver" is wrong`},
+		{"empty driver", "[agents.a]\ndriver = \"\"\ncommand = [\"a\"]", `line 2: the value of "agents.a.driver" is wrong`},
+		{"driver of a wrong type", "[agents.a]\ndriver = [\"claude\"]", `line 2: the value of "agents.a.driver" is wrong`},
+		{"driver with a prompt", "[agents.a]\ndriver = \"claude\"\nprompt = \"stdin\"", `line 3: the value of "agents.a.prompt" is wrong: it is for commands without a driver`},
+		{"driver with an empty command", "[agents.a]\ndriver = \"claude\"\ncommand = []", `line 3: the value of "agents.a.command" is wrong`},
+		{"protocol without a program", "[agents.a]\ndriver = \"acp\"", `line 1: the value of "agents.a.command" is wrong`},
 		{"prompt", "[agents.a]\ncommand = [\"a\"]\nprompt = \"s3cret\"", `line 3: the value of "agents.a.prompt" is wrong`},
 		{"inline agent", "\n[agents]\na = {command = [\"a\"], prompt = \"s3cret\"}", `line 3: the value of "agents.a.prompt" is wrong`},
 		{"variable with a value", "[agents.a]\ncommand = [\"a\"]\nenv = [\"A=s3cret\"]", `line 3: the value of "agents.a.env" is wrong`},
@@ -228,6 +241,7 @@ func TestCheckFolder(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("[agents.a]\ncommand = [\"a\"]\n[timing]\nreconcile = \"1s\""))
 	f.Add([]byte("agents = {a = {command = [\"a\"]}}"))
+	f.Add([]byte("[agents.a]\ndriver = \"codex\""))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := parse(data)
 		if err != nil {
@@ -237,7 +251,7 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("accepted an impossible file: %+v", c)
 		}
 		for name, a := range c.Agents {
-			if !ValidAgentName(name) || badCommand(a.Command) != "" {
+			if !ValidAgentName(name) || a.Driver == "" && badCommand(a.Command) != "" {
 				t.Errorf("accepted the agent %q: %+v", name, a)
 			}
 		}

@@ -34,10 +34,12 @@ type file struct {
 		BackoffMin  *string `toml:"backoff_min"`
 		BackoffMax  *string `toml:"backoff_max"`
 		StableAfter *string `toml:"stable_after"`
+		IdleClose   *string `toml:"idle_close"`
 	} `toml:"timing"`
 }
 
 type agentFile struct {
+	Driver  *string  `toml:"driver"`
 	Command []string `toml:"command"`
 	Prompt  *string  `toml:"prompt"`
 	Env     []string `toml:"env"`

@@ -38,7 +38,8 @@ type Options struct {
 	Clock    clock.Clock
 	Log      *slog.Logger
 	Procs    *process.Table
-	Self     process.ID // the daemon
+	Cgroups  process.Cgroups // where runs get their own; "" where that cannot be
+	Self     process.ID      // the daemon
 	Instance string
 	Home     string
 	Parent   string // the daemon's own SCV_PARENT, "" at the top

@@ -20,6 +20,9 @@ import (
 // table is the one of this process: a second one would reap the first one's children.
 var table = process.NewTable()
 
+// cgroups is where runs get their own, "" where this machine lets us make none.
+var cgroups process.Cgroups
+
 // TestMain makes the test a subreaper, as the daemon is one, and fails when a test leaves a process or a
 // goroutine behind.
 func TestMain(m *testing.M) {
@@ -27,6 +30,12 @@ func TestMain(m *testing.M) {
 	if err := process.BecomeSubreaper(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
+	}
+	if os.Getenv("SCV_TEST_NO_CGROUPS") == "" {
+		cgroups, _ = process.FindCgroups()
+	}
+	if n, isCrowd := os.LookupEnv(crowdMode); isCrowd {
+		os.Exit(crowded(n))
 	}
 	if step, isOwner := os.LookupEnv(ownerMode); isOwner {
 		if err := beOwner(step, os.Args[1], os.Args[2], os.Args[3:]); err != nil {
@@ -54,6 +63,12 @@ func leftovers() error {
 	}
 	for _, p := range view.Descendants(self) {
 		err = errors.Join(err, fmt.Errorf("left behind: %+v", p))
+	}
+	for _, instance := range instances {
+		handles, cerr := cgroups.Handles(instance)
+		if err = errors.Join(err, cerr); len(handles) > 0 {
+			err = errors.Join(err, fmt.Errorf("left behind: the cgroups of %v", handles))
+		}
 	}
 	return err
 }

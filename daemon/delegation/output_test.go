@@ -21,7 +21,7 @@ func (w *world) shell(handle, line string) *Run {
 	run := agentRun(w.k, handle, w.home, nil)
 	run.Path, run.Args = "/bin/sh", []string{"-c", line}
 	run.Env = append(run.Env, "PATH="+os.Getenv("PATH"))
-	r, err := w.k.Start(within(w.t), handle, about, run)
+	r, err := w.k.Start(within(w.t), handle, placed(w.k), run)
 	must(w.t, err)
 	return r
 }

@@ -2,7 +2,6 @@ package delegation
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -14,8 +13,7 @@ import (
 )
 
 // Pass looks once at all processes for all runs: it keeps the ties, finds orphans and stops the due
-// ones, stops what ran away from an ended run or belongs to one that is not on record, and bounds what a
-// run may write.
+// ones, stops what ran away from an ended run or belongs to one that is not on record.
 func (k *Keeper) Pass(ctx context.Context) {
 	before := k.activity()
 	rows, err := k.rows()
@@ -26,19 +24,16 @@ func (k *Keeper) Pass(ctx context.Context) {
 	if len(rows) == 0 && before.quiet {
 		return // an idle daemon looks at nothing
 	}
-	view, err := k.o.Procs.Scan()
+	view, runs, err := k.look(rows)
 	if err != nil {
 		k.o.Log.Error("cannot look at the processes", "err", err)
 		return
 	}
-	for i := range rows {
-		k.keepTies(ctx, view, &rows[i])
-		k.boundOutput(rows[i].Handle)
-	}
-	for _, handle := range k.dueOrphans(view, rows, before.own) {
+	k.keepTies(ctx, runs)
+	for _, handle := range k.dueOrphans(view, runs, before.own) {
 		k.once(handle, func(ctx context.Context) error { return k.killRecorded(ctx, handle) })
 	}
-	k.stopRunaways(view, rows)
+	k.stopRunaways(view, runs)
 	unknown := k.stopUnknown(view, rows)
 	k.o.Procs.ReapAdopted(view)
 	if len(rows) == 0 && !unknown && len(k.o.Procs.Adopted(view)) == 0 {
@@ -86,36 +81,59 @@ func (k *Keeper) foundNothing(starts int) {
 	k.nothing = starts
 }
 
-// keepTies writes down processes newly tied to a run. Those known gone are dropped along the way only,
-// so that an unchanged run costs no commit.
-func (k *Keeper) keepTies(ctx context.Context, view process.View, row *store.DelegationRow) {
-	ties := k.ties(view, *row)
-	fresh := slices.ContainsFunc(ties, func(id process.ID) bool {
-		return !slices.Contains(row.Delegation.Ties, store.ProcessID(id))
-	})
-	if !fresh {
-		return
-	}
-	err := k.o.Store.Observe(ctx, func(tx *store.Observation) error {
-		d, known := tx.Delegation(row.Handle)
-		if !known {
-			return nil
-		}
-		d.Ties = d.Ties[:0]
-		for _, id := range ties {
-			d.Ties = append(d.Ties, store.ProcessID(id))
-		}
-		row.Delegation.Ties = d.Ties
-		return tx.PutDelegation(row.Handle, d)
-	})
-	if err != nil {
-		k.o.Log.Error("cannot record the processes of a run", "handle", row.Handle, "err", err)
-	}
+// looked is a run on record and its live processes, its leader among them.
+type looked struct {
+	store.DelegationRow
+	ties []store.ProcessID
 }
 
-// ties are all live processes of a run, its leader among them.
-func (k *Keeper) ties(view process.View, row store.DelegationRow) []process.ID {
-	return process.Ties(view, k.traced(row.Handle, row.Delegation))
+// look makes one pass over the processes for all the runs.
+func (k *Keeper) look(rows []store.DelegationRow) (view process.View, runs []looked, err error) {
+	traced := make([]process.Run, len(rows))
+	for i, row := range rows {
+		traced[i] = k.traced(row.Handle, row.Delegation)
+	}
+	if view, err = k.o.Procs.Scan(traced...); err != nil {
+		return view, nil, err
+	}
+	runs = make([]looked, len(rows))
+	for i, row := range rows {
+		runs[i].DelegationRow = row
+		for _, id := range process.Ties(view, traced[i]) {
+			runs[i].ties = append(runs[i].ties, store.ProcessID(id))
+		}
+	}
+	return view, runs, nil
+}
+
+// tiesAtOnce is how many runs' processes are written down in one transaction: one for each run would take a
+// thousand runs a second, one for all would hold up every other writer.
+const tiesAtOnce = 100
+
+// keepTies writes down processes newly tied to runs. Those known gone are dropped along the way only, so
+// that an unchanged run costs no commit.
+func (k *Keeper) keepTies(ctx context.Context, runs []looked) {
+	fresh := slices.DeleteFunc(slices.Clone(runs), func(r looked) bool {
+		return !slices.ContainsFunc(r.ties, func(id store.ProcessID) bool { return !slices.Contains(r.Delegation.Ties, id) })
+	})
+	for some := range slices.Chunk(fresh, tiesAtOnce) {
+		err := k.o.Store.Observe(ctx, func(tx *store.Observation) error {
+			for _, r := range some {
+				d, known := tx.Delegation(r.Handle)
+				if !known {
+					continue
+				}
+				d.Ties = r.ties
+				if err := tx.PutDelegation(r.Handle, d); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			k.o.Log.Error("cannot record the processes of runs", "runs", len(some), "first", some[0].Handle, "err", err)
+		}
+	}
 }
 
 // traced is what the processes of a recorded run are found by. What names none of its processes, by
@@ -124,6 +142,10 @@ func (k *Keeper) traced(handle string, d store.Delegation) process.Run {
 	run := process.Run{Instance: k.o.Instance, Handle: handle}
 	if id := process.ID(d.Leader); k.plausible(id) {
 		run.Leader, run.Group = id, id.PID
+	}
+	ofThisBoot := d.Leader.Boot == "" || d.Leader.Boot == k.o.Self.Boot
+	if own := process.Cgroup(d.Cgroup); ofThisBoot && own.Of(k.o.Instance, handle) {
+		run.Cgroup = own
 	}
 	for _, tie := range d.Ties {
 		if id := process.ID(tie); k.plausible(id) {
@@ -143,13 +165,13 @@ func (k *Keeper) plausible(id process.ID) bool {
 
 // dueOrphans notes whose owner is gone and returns those with nothing left or listed long enough. own is which runs were ours
 // before the records were read.
-func (k *Keeper) dueOrphans(view process.View, rows []store.DelegationRow, own map[string]*Run) (due []string) {
+func (k *Keeper) dueOrphans(view process.View, runs []looked, own map[string]*Run) (due []string) {
 	now := k.o.Clock.Now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	current := map[string]clock.Stamp{}
-	for _, row := range rows {
-		if own[row.Handle] != nil || k.ownerLives(view, row) {
+	for _, row := range runs {
+		if own[row.Handle] != nil || k.ownerLives(view, row.DelegationRow) {
 			continue
 		}
 		since, known := k.lost[row.Handle]
@@ -160,7 +182,7 @@ func (k *Keeper) dueOrphans(view process.View, rows []store.DelegationRow, own m
 		current[row.Handle] = since
 		// What has no process left waits for nothing: a daemon that is killed again and again would only
 		// heap up records.
-		if len(k.ties(view, row)) == 0 || now.Since(since) >= orphanGrace {
+		if len(row.ties) == 0 || now.Since(since) >= orphanGrace {
 			due = append(due, row.Handle)
 		}
 	}
@@ -177,26 +199,14 @@ func (k *Keeper) ownerLives(view process.View, row store.DelegationRow) bool {
 	return k.own[row.Handle] != nil
 }
 
-func (k *Keeper) boundOutput(handle string) {
-	k.mu.Lock()
-	run := k.own[handle]
-	k.mu.Unlock()
-	if run == nil || run.size() <= k.o.maxOutput {
-		return
-	}
-	k.once(handle, func(ctx context.Context) error {
-		return run.Stop(ctx, fmt.Sprintf("because it printed more than %d MiB", k.o.maxOutput>>20))
-	})
-}
-
 // stopRunaways ends processes that fell to us when their parents died, belong to no run that we know,
 // and were born while only runs that have ended since were alive.
-func (k *Keeper) stopRunaways(view process.View, rows []store.DelegationRow) {
+func (k *Keeper) stopRunaways(view process.View, runs []looked) {
 	tied := map[process.ID]bool{}
 	oldest := ^uint64(0)
-	for _, row := range rows {
-		for _, id := range k.ties(view, row) {
-			tied[id] = true
+	for _, row := range runs {
+		for _, id := range row.ties {
+			tied[process.ID(id)] = true
 		}
 		if row.Delegation.State != store.RunEnded {
 			oldest = min(oldest, row.Delegation.Leader.Start)

@@ -136,10 +136,11 @@ func TestDamagedRecords(t *testing.T) {
 	}
 }
 
-// A process without any tie, left by a run that has ended: it is stopped, but not while a run lives that
-// could have started it.
+// Without cgroups: a process without any tie, left by a run that has ended. It is stopped, but not while a run
+// lives that could have started it.
 func TestRunaway(t *testing.T) {
 	w := newWorld(t)
+	w.open(func(o *Options) { o.Cgroups = "" })
 	live := w.start("fake-000001", testexe.Step{WaitFile: w.file("go on")})
 	r := w.start("fake-000002", testexe.Step{Spawn: &testexe.Spawn{
 		Double: true, Setsid: true, EmptyEnv: true,

@@ -3,6 +3,7 @@ package delegation
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -17,12 +18,16 @@ type Run struct {
 	keeper   *Keeper
 	began    clock.Stamp    // set before it is spawned, as is printed
 	printed  *output        // nil when it could not be made
+	stays    bool           // a live agent: its standard streams are its session's
+	spoken   *os.File       // what a live agent says, nil for others
 	spawned  chan struct{}  // closed when it is settled whether there is a leader
 	child    *process.Child // the leader; nil when none was spawned. Set before spawned is closed
 	recorded chan struct{}  // closed when the run's leader is on record: now it may be told its task
 	exited   chan struct{}  // closed when the leader has exited
 	told     chan struct{}  // closed when nobody writes to the leader any more
 	done     chan struct{}  // closed when nothing of the run is left, or what is left cannot be stopped
+
+	bounding sync.Mutex // of its output
 
 	mu      sync.Mutex
 	over    bool   // the leader has exited: what stops it now is no reason for how it ended
@@ -52,8 +57,13 @@ func newRun(k *Keeper, handle string) *Run {
 func (r *Run) follow(child *process.Child, task string) {
 	r.child = child
 	close(r.spawned)
-	go r.tell(task)
+	if r.stays {
+		close(r.told)
+	} else {
+		go r.tell(task)
+	}
 	go r.wait()
+	go r.watchOutput()
 }
 
 // never settles that there will be no leader.
@@ -65,6 +75,7 @@ func (r *Run) never() {
 // wait ends when the leader has exited and what it left behind is stopped.
 func (r *Run) wait() {
 	defer close(r.done)
+	defer r.hangUp()
 	exit, err := r.child.Wait()
 	r.mu.Lock()
 	r.over, r.exit, r.err = true, exit, err

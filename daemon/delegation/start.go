@@ -19,34 +19,25 @@ func NewHandle(agent string) string {
 	return agent + "-" + hex.EncodeToString(b[:])
 }
 
-// Environment is what every process of the run must carry: the tag it is known by, its depth, and
-// where its daemon is.
-func (k *Keeper) Environment(session, handle string) map[string]string {
-	parent := k.o.Instance + "/" + session + "/" + handle
-	if k.o.Parent != "" {
-		parent = k.o.Parent + ";" + parent
-	}
-	return map[string]string{
-		"SCV_PARENT": parent, "SCV_DELEGATION_DEPTH": fmt.Sprint(k.o.Depth + 1), "SCV_HOME": k.o.Home,
-	}
-}
-
 // Start records the run, spawns it, records its leader, and only then tells it its task. about names
-// whose run it is; Start fills in the rest. The caller waits on the run and then calls Reported. After
+// whose run it is and where it stands (Place); Start fills in the rest. The caller waits on the run and then calls Reported. After
 // an error there is no run, and nothing to report.
 func (k *Keeper) Start(ctx context.Context, handle string, about store.Delegation, run agent.Run) (*Run, error) {
-	if k.o.Depth+1 > k.o.MaxDepth {
-		return nil, fmt.Errorf("cannot start %q: delegations may nest %d deep and this would be level %d",
-			handle, k.o.MaxDepth, k.o.Depth+1)
+	return k.start(ctx, newRun(k, handle), about, run)
+}
+
+func (k *Keeper) start(ctx context.Context, r *Run, about store.Delegation, run agent.Run) (*Run, error) {
+	if err := k.checkDepth(about); err != nil {
+		return nil, err
 	}
-	about.Depth, about.Owner, about.Cwd = k.o.Depth+1, store.ProcessID(k.o.Self), run.Dir
+	about.Owner, about.Cwd = store.ProcessID(k.o.Self), run.Dir
 	about.State, about.Started = store.RunStarting, k.o.Clock.Now()
-	r := newRun(k, handle)
+	about.Cgroup = store.Cgroup(k.o.Cgroups.For(k.o.Instance, r.Handle)) // on record before it is made
 	r.began = about.Started
 	k.adopt(r) // before it is on record, so that no pass takes it for an orphan
 	if err := r.begin(ctx, about, run); err != nil {
-		if err := k.Reported(context.WithoutCancel(ctx), handle); err != nil {
-			k.o.Log.Error("cannot remove a run's record; a later pass does", "handle", handle, "err", err)
+		if err := k.Reported(context.WithoutCancel(ctx), r.Handle); err != nil {
+			k.o.Log.Error("cannot remove a run's record; a later pass does", "handle", r.Handle, "err", err)
 		}
 		return nil, err
 	}
@@ -64,7 +55,7 @@ func (r *Run) begin(ctx context.Context, about store.Delegation, run agent.Run) 
 	k.o.Log.Info("run started", "handle", r.Handle, "agent", about.Agent, "pid", child.ID().PID)
 	r.follow(child, run.Stdin)
 	k.step("spawned")
-	if err := k.alive(ctx, r.Handle, child.ID()); err != nil {
+	if err := k.alive(ctx, r.Handle, child); err != nil {
 		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 		defer cancel()
 		return errors.Join(err, r.Stop(stopping, "because its record could not be written"))
@@ -89,9 +80,15 @@ func (r *Run) spawn(ctx context.Context, about store.Delegation, run agent.Run) 
 	if why := r.Stopped(); why != "" {
 		return nil, fmt.Errorf("cannot start %q: it was stopped %s", r.Handle, why)
 	}
+	out, done, err := r.stdout()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	child, err := k.o.Procs.Spawn(process.Spec{
 		Path: run.Path, Args: run.Args, Env: run.Env, Dir: run.Dir,
-		Stdout: printed.out, Stderr: printed.errs, StdinPipe: true,
+		Stdout: out, Stderr: printed.errs, StdinPipe: true,
+		Cgroup: process.Cgroup(about.Cgroup),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot start agent %q: %w", run.Path, err)
@@ -106,8 +103,8 @@ func (k *Keeper) Reported(ctx context.Context, handle string) error {
 	run, ours := k.own[handle]
 	delete(k.own, handle)
 	k.mu.Unlock()
-	if ours && run.printed != nil {
-		run.printed.close()
+	if ours {
+		run.close()
 	}
 	if ours && !run.gone() {
 		return nil
@@ -137,13 +134,13 @@ func (k *Keeper) put(ctx context.Context, handle string, d store.Delegation) err
 }
 
 // alive records a run's leader. A run that has ended by then stays ended.
-func (k *Keeper) alive(ctx context.Context, handle string, leader process.ID) error {
+func (k *Keeper) alive(ctx context.Context, handle string, leader *process.Child) error {
 	err := k.o.Store.Observe(ctx, func(tx *store.Observation) error {
 		d, known := tx.Delegation(handle)
 		if !known {
 			return store.ErrMissing
 		}
-		d.Leader = store.ProcessID(leader)
+		d.Leader, d.Cgroup = store.ProcessID(leader.ID()), store.Cgroup(leader.Cgroup())
 		if d.State == store.RunStarting {
 			d.State = store.RunLive
 		}

@@ -115,7 +115,7 @@ func TestStoreFailsDuringStart(t *testing.T) {
 			}
 			w.step("before")
 			run := agentRun(w.k, "fake-000001", w.home, testexe.Script{{SleepMillis: forever}})
-			_, err := w.k.Start(within(t), "fake-000001", about, run)
+			_, err := w.k.Start(within(t), "fake-000001", placed(w.k), run)
 			if !errors.Is(err, store.ErrUnavailable) {
 				t.Errorf("error %v", err)
 			}
@@ -136,7 +136,7 @@ func TestAgentCannotBeStarted(t *testing.T) {
 	w := newWorld(t)
 	run := agentRun(w.k, "fake-000001", w.home, nil)
 	run.Path = w.file("missing")
-	if _, err := w.k.Start(within(t), "fake-000001", about, run); !errors.Is(err, os.ErrNotExist) {
+	if _, err := w.k.Start(within(t), "fake-000001", placed(w.k), run); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
 	if _, known := w.record("fake-000001"); known || exists(w.file("runs/fake-000001")) {
@@ -149,7 +149,7 @@ func TestDepthLimit(t *testing.T) {
 		w := newWorld(t)
 		w.open(func(o *Options) { o.Depth, o.Parent = depth, "outer/s/codex-1" })
 		run := agentRun(w.k, "fake-000001", w.home, testexe.Script{{PrintEnv: "SCV_PARENT"}})
-		r, err := w.k.Start(within(t), "fake-000001", about, run)
+		r, err := w.k.Start(within(t), "fake-000001", placed(w.k), run)
 		if allowed != (err == nil) {
 			t.Fatalf("depth %d: %v", depth, err)
 		}
@@ -190,7 +190,7 @@ func TestTaskNobodyReads(t *testing.T) {
 	run := agentRun(w.k, "fake-000001", w.home, nil)
 	run.Path, run.Args = "/bin/sh", []string{"-c", "exec 3<&0; sleep 60 & exit 0"}
 	run.Stdin = strings.Repeat("x", 1<<20)
-	r, err := w.k.Start(within(t), "fake-000001", about, run)
+	r, err := w.k.Start(within(t), "fake-000001", placed(w.k), run)
 	must(t, err)
 	done(t, r)
 	if left := w.tagged("fake-000001"); len(left) > 0 {

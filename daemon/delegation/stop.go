@@ -24,6 +24,9 @@ func (k *Keeper) stopTree(ctx context.Context, handle string, leader process.ID)
 	if leader.PID != 0 {
 		d.Leader = store.ProcessID(leader)
 	}
+	if err != nil {
+		d.Cgroup = store.Cgroup(k.o.Cgroups.For(k.o.Instance, handle))
+	}
 	return k.o.Procs.Stop(ctx, k.traced(handle, d))
 }
 
@@ -52,7 +55,7 @@ func (k *Keeper) killRecorded(ctx context.Context, handle string) error {
 		return err
 	}
 	if !known {
-		return wire.Refuse(wire.DelegationError, "no delegation has the handle %q; scv delegations --all lists them", handle)
+		return Unknown(handle)
 	}
 	survivors, err := k.stopTree(ctx, handle, process.ID{})
 	if err != nil {

@@ -66,7 +66,7 @@ func TestKillShells(t *testing.T) {
 		run := agentRun(w.k, handle, w.home, nil)
 		run.Path, run.Args = "/bin/sh", []string{"-c", line}
 		run.Env = append(run.Env, "PATH=/usr/bin:/bin")
-		r, err := w.k.Start(within(t), handle, about, run)
+		r, err := w.k.Start(within(t), handle, placed(w.k), run)
 		must(t, err)
 		until(t, "its output", func() bool { return r.size() > 0 })
 		view, err := table.Scan()
@@ -134,7 +134,7 @@ func TestKillWhileStarting(t *testing.T) {
 				until(t, "the kill", func() bool { return r.Stopped() != "" })
 			}
 			run := agentRun(w.k, "fake-000001", w.home, testexe.Script{{WritePID: w.file("ran")}, {SleepMillis: forever}})
-			r, err := w.k.Start(within(t), "fake-000001", about, run)
+			r, err := w.k.Start(within(t), "fake-000001", placed(w.k), run)
 			must(t, <-killed)
 			if left := w.tagged("fake-000001"); len(left) > 0 {
 				t.Errorf("left: %v", left)

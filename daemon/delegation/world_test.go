@@ -36,8 +36,12 @@ type world struct {
 	step func(string) // set by a test
 }
 
+// instances are those of all worlds so far.
+var instances []string
+
 func newWorld(t *testing.T) *world {
 	w := &world{t: t, home: t.TempDir(), instance: rand.Text(), clk: clock.NewVirtual(), step: func(string) {}}
+	instances = append(instances, w.instance)
 	w.open()
 	return w
 }
@@ -46,7 +50,7 @@ func storeIn(home string) string { return filepath.Join(home, "scv.db") }
 
 func options(home, instance string, s *store.Store, clk clock.Clock, self process.ID) Options {
 	return Options{
-		Store: s, Clock: clk, Log: slog.New(slog.DiscardHandler), Procs: table, Self: self,
+		Store: s, Clock: clk, Log: slog.New(slog.DiscardHandler), Procs: table, Cgroups: cgroups, Self: self,
 		Instance: instance, Home: home, MaxDepth: 2,
 	}
 }
@@ -72,7 +76,7 @@ func (w *world) open(change ...func(*Options)) {
 func agentRun(k *Keeper, handle, home string, script testexe.Script) agent.Run {
 	path, args := testexe.Command(script)
 	run := agent.Run{Path: path, Args: args, Dir: home, Stdin: "task\n"}
-	for name, value := range k.Environment("chat-1", handle) {
+	for name, value := range k.Environment(handle, placed(k)) {
 		run.Env = append(run.Env, name+"="+value)
 	}
 	return run
@@ -80,9 +84,15 @@ func agentRun(k *Keeper, handle, home string, script testexe.Script) agent.Run {
 
 var about = store.Delegation{Agent: "fake", Session: "chat-1", Account: account, Conversation: "c", Turn: 1}
 
+// placed is about for a run that the daemon starts for a chat.
+func placed(k *Keeper) store.Delegation {
+	d, _ := k.Place(about, "") // Start refuses what is too deep again
+	return d
+}
+
 func (w *world) start(handle string, script ...testexe.Step) *Run {
 	w.t.Helper()
-	r, err := w.k.Start(within(w.t), handle, about, agentRun(w.k, handle, w.home, script))
+	r, err := w.k.Start(within(w.t), handle, placed(w.k), agentRun(w.k, handle, w.home, script))
 	must(w.t, err)
 	w.t.Cleanup(func() {
 		if err := r.Stop(context.Background(), "by the end of the test"); err != nil {
@@ -106,8 +116,11 @@ func (w *world) put(handle string, d store.Delegation) {
 	must(w.t, w.k.put(context.Background(), handle, d))
 }
 
-// pass is one pass with everything it began.
+// pass is one look at what runs print and one pass with everything it began.
 func (w *world) pass() {
+	for _, r := range w.k.activity().own {
+		r.bound()
+	}
 	w.k.Pass(context.Background())
 	w.k.work.Wait()
 }
@@ -181,7 +194,7 @@ func beOwner(step, home, instance string, handles []string) error {
 		if step == "" || step == "spawned" || step == "live" { // else the leader ends by itself
 			script = append(script, testexe.Step{SleepMillis: forever})
 		}
-		r, err := k.Start(ctx, handle, about, agentRun(k, handle, home, script))
+		r, err := k.Start(ctx, handle, placed(k), agentRun(k, handle, home, script))
 		if err != nil {
 			return err
 		}

@@ -135,16 +135,25 @@ func send(ctx context.Context, adapter channel.Adapter, out channel.Outgoing) (r
 	return r, failpoint.Hit(failpoint.SendAfter)
 }
 
-// attempt asks whether the text is still wanted; a question's may not be.
+// attempt asks whether the text is still wanted; a question's may not be. With one that is not go those
+// behind it that are not either: scripts that ask and withdraw would otherwise cost a commit each.
 func (b *Outbox) attempt(ctx context.Context, account string, row store.OutboundRow) (wanted bool, err error) {
 	if row.Outbound.Question == "" {
 		return true, nil
 	}
 	err = b.o.Store.Deliver(ctx, func(tx *store.Delivery) error {
-		if wanted, err = b.o.Questions.Attempt(tx, row.Outbound.Question); err != nil || wanted {
-			return err
+		at, more := row, true
+		for dropped := 0; more && at.Outbound.Question != "" && dropped < dropAtOnce; dropped++ {
+			asked, err := b.o.Questions.Attempt(tx, at.Outbound.Question)
+			if wanted = asked && at.Seq == row.Seq; err != nil || asked {
+				return err
+			}
+			if err := tx.DeleteOutbound(account, at.Seq); err != nil {
+				return err
+			}
+			at, more = tx.Head(account)
 		}
-		return tx.DeleteOutbound(account, row.Seq)
+		return nil
 	})
 	return wanted, err
 }

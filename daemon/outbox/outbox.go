@@ -19,6 +19,7 @@ const (
 	firstDelay  = time.Second
 	maxDelay    = 60 * time.Second
 	lookAgain   = 2 * time.Second // for an account whose adapter was not there yet
+	dropAtOnce  = 64              // questions that nobody wants asked any more
 )
 
 // Questions is what the outbox must know of a question whose text it delivers. Each is called inside

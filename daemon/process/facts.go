@@ -17,13 +17,20 @@ const (
 // about the process that connected and not about a later one with its pid. On Linux before 6.5 and on
 // macOS the pin is made from the pid: there a pid used again while the connection was queued is a hole.
 //
-// A user of -1 means that nothing could be told. Cgroups are not read. It never blocks.
+// A user of -1 means that nothing could be told. It never blocks.
 func Facts(conn *net.UnixConn) (uid int, f caller.Facts) {
 	pid, uid, pin := peerOf(conn)
 	defer pin.close()
 	f.Chain, f.Complete = ancestry(pid)
 	f.Alive = pin.alive() // last: only now is it known whom the walk was about
 	return uid, f
+}
+
+// PeerPID is the process at the other end of a Unix socket, told without a look at it; 0 for unknown.
+func PeerPID(conn *net.UnixConn) int {
+	pid, _, pin := peerOf(conn)
+	pin.close()
+	return pid
 }
 
 // ancestry is the chain from pid upwards, the process itself first. It is complete when it ends at pid 1
@@ -49,6 +56,7 @@ func climb(pid int) (chain []caller.Link, complete bool) {
 		link := caller.Link{PID: pid, PPID: p.PPID, PGID: p.PGID, SID: p.SID, Start: p.Start}
 		tag, readable := readTag(pid)
 		link.Tag, link.EnvReadable = tag, readable && img != image{} // without memory it only seems empty
+		link.Cgroups = cgroupsAround(pid)
 		chain = append(chain, link)
 		pid = p.PPID
 	}

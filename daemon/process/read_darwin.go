@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -47,6 +48,7 @@ func readProc(pid int) (Proc, image, error) {
 		return p, image{}, nil
 	}
 	name := k.Proc.P_comm[:16]
+	p.Name, _, _ = strings.Cut(string(name), "\x00")
 	return p, image{uint64(k.Proc.P_flag&flagExec) | 1, binary.NativeEndian.Uint64(name), binary.NativeEndian.Uint64(name[8:])}, nil
 }
 

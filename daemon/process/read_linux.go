@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -80,7 +81,9 @@ func ownTag(pid int) (string, bool) {
 // readTag is SCV_PARENT in the initial environment of a process, "" without one; false when that may
 // not be read or the process is gone.
 func readTag(pid int) (string, bool) {
-	env, err := readInto("/proc/"+strconv.Itoa(pid)+"/environ", make([]byte, 8<<10))
+	buf := environs.Get().(*[]byte)
+	defer environs.Put(buf)
+	env, err := readInto("/proc/"+strconv.Itoa(pid)+"/environ", *buf)
 	if err != nil {
 		return "", false
 	}
@@ -91,6 +94,13 @@ func readTag(pid int) (string, bool) {
 	}
 	return "", true
 }
+
+// environs lends the memory that environments are read into: a look at all processes would ask for a
+// megabyte of it, which the first look of a daemon has to wait for.
+var environs = sync.Pool{New: func() any {
+	buf := make([]byte, 8<<10)
+	return &buf
+}}
 
 // listPIDs is every process there is now.
 func listPIDs() ([]int, error) {

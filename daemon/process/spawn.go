@@ -28,6 +28,7 @@ type Spec struct {
 	Stdout    *os.File // nil: /dev/null
 	Stderr    *os.File // nil: /dev/null
 	StdinPipe bool     // a pipe, see Child.Stdin; else /dev/null
+	Cgroup    Cgroup   // to make for it and to put it into; the zero value: it stays where we are
 }
 
 // Exit is how a child ended.
@@ -38,13 +39,17 @@ type Exit struct {
 
 // Child is a process that was spawned here. Its owner must Wait for it.
 type Child struct {
-	id    ID
-	stdin *os.File
-	wait  func() (Exit, error)
+	id     ID
+	cgroup Cgroup
+	stdin  *os.File
+	wait   func() (Exit, error)
 }
 
 // ID is the child's identity. Its pid is also its process group and its session.
 func (c *Child) ID() ID { return c.id }
+
+// Cgroup is the cgroup that was made for the child, none if it could not be made. Stop removes it.
+func (c *Child) Cgroup() Cgroup { return c.cgroup }
 
 // Stdin is the pipe to the child, nil when none was asked for. It has write deadlines (os.File), and a
 // child that does not read blocks a writer without one. Wait closes it.
@@ -78,8 +83,11 @@ func (t *Table) Spawn(spec Spec) (*Child, error) {
 		defer in.Close()
 	}
 	files := []*os.File{in, orNull(spec.Stdout, null), orNull(spec.Stderr, null)}
-	c, err := t.start(spec, files, stdin)
+	at := enter(spec.Cgroup)
+	defer at.close()
+	c, err := t.start(spec, files, stdin, at)
 	if err != nil {
+		at.leave()
 		if stdin != nil {
 			stdin.Close()
 		}
@@ -96,23 +104,27 @@ func orNull(f, null *os.File) *os.File {
 }
 
 // start forks under the lock, so that the child is known before a sweep can see it.
-func (t *Table) start(spec Spec, files []*os.File, stdin *os.File) (*Child, error) {
+func (t *Table) start(spec Spec, files []*os.File, stdin *os.File, at *place) (*Child, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var proc *os.Process
 	if err := failpoint.Hit(failpoint.SpawnBefore); err != nil {
 		return nil, err
 	}
-	err := withDefaultSignals(func() (err error) {
+	fork := func() (err error) {
 		proc, err = os.StartProcess(spec.Path, append([]string{spec.Path}, spec.Args...), &os.ProcAttr{
 			Dir:   spec.Dir,
 			Env:   append([]string{}, spec.Env...), // nil would mean ours
 			Files: files,
-			// No Pdeathsig: it follows the thread that forked, not the process.
-			Sys: &syscall.SysProcAttr{Setsid: true}, // which makes the group too
+			Sys:   at.attributes(),
 		})
 		return err
-	})
+	}
+	err := withDefaultSignals(fork)
+	if err != nil && at.entered() { // not every cgroup takes a child in; what is wrong with the program shows again
+		at.leave()
+		err = withDefaultSignals(fork)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +134,7 @@ func (t *Table) start(spec Spec, files []*os.File, stdin *os.File) (*Child, erro
 		_, _ = proc.Wait()
 		return nil, err
 	}
-	c := &Child{id: id, stdin: stdin}
+	c := &Child{id: id, cgroup: at.cgroup, stdin: stdin}
 	c.wait = sync.OnceValues(func() (Exit, error) { return t.reapChild(c, proc) })
 	t.spawned[id.PID] = c
 	return c, nil

@@ -38,7 +38,7 @@ func parseStat(line []byte) (Proc, image, error) {
 	p := Proc{
 		ID:   ID{PID: n.int(line[:open-1]), Start: n.uint(field[fieldStart]), Boot: clock.BootID()},
 		PPID: n.int(field[fieldPPID]), PGID: n.int(field[fieldPGID]), SID: n.int(field[fieldSID]),
-		State: field[fieldState][0], Threads: n.int(field[fieldThreads]),
+		State: field[fieldState][0], Threads: n.int(field[fieldThreads]), Name: string(line[open+1 : end]),
 	}
 	var img image
 	for i := range img {

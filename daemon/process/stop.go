@@ -16,17 +16,19 @@ import (
 const (
 	termGrace = 2 * time.Second
 	killGrace = 2 * time.Second
-	pollEvery = 10 * time.Millisecond
+	firstPoll = time.Millisecond // each wait looks half as often as the one before it,
+	lastPoll  = 64 * time.Millisecond
 )
 
 // errGrace is the ordinary end of a wait, as opposed to that of the caller's context.
 var errGrace = errors.New("the grace is over")
 
 // Stop ends every process of a run: TERM to its group, up to 2 s, KILL, then everything tied to it
-// outside the group likewise. It returns the proven processes that are still alive, none when all is
-// well. Before each signal identities are proven afresh; a group that nothing proves ours is left alone.
+// outside the group likewise; a cgroup of its own is killed whole, and removed. It returns the proven processes
+// that are still alive, none when all is well. Before each signal identities are proven afresh; a group that
+// nothing proves ours is left alone, and so is a cgroup that we are in.
 //
-// It takes at most about 8 s, and returns early with the survivors and ctx's error when ctx ends. A run
+// It takes at most about 10 s, and returns early with the survivors and ctx's error when ctx ends. A run
 // with a pid or group that can belong to no run is refused before anything is signalled. Many calls may
 // run at once.
 func (t *Table) Stop(ctx context.Context, run Run) (survivors []ID, err error) {
@@ -42,7 +44,10 @@ func (t *Table) Stop(ctx context.Context, run Run) (survivors []ID, err error) {
 	anywhere := func(Proc) bool { return true }
 	err = s.end(ctx, inGroup, s.signalGroup)
 	if err == nil {
-		err = s.end(ctx, anywhere, signalEach)
+		err = s.end(ctx, anywhere, s.signalAll)
+	}
+	if err == nil {
+		err = s.clear(ctx)
 	}
 	t.ReapAdopted(s.view)
 	for _, p := range s.tied(anywhere) {
@@ -86,7 +91,7 @@ type stopping struct {
 
 // look takes a fresh view and adds what it ties to the run.
 func (s *stopping) look() error {
-	view, err := s.table.Scan()
+	view, err := s.table.Scan(s.run)
 	if err != nil {
 		return err
 	}
@@ -131,20 +136,13 @@ func (s *stopping) end(ctx context.Context, wanted func(Proc) bool, send func([]
 func (s *stopping) await(ctx context.Context, wanted func(Proc) bool, limit time.Duration, again func([]Proc)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errGrace)
 	defer cancel()
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
 	for left := s.tied(wanted); len(left) > 0; {
-		select {
-		case <-ctx.Done():
+		if over := poll(ctx, func() bool { return !anyAlive(left) }); over {
 			err := s.look() // who is left, also when we were told to give up
 			if cause := context.Cause(ctx); cause != errGrace {
 				err = errors.Join(fmt.Errorf("cannot stop the run: %w", cause), err)
 			}
 			return err
-		case <-tick.C:
-		}
-		if anyAlive(left) {
-			continue
 		}
 		if err := s.look(); err != nil {
 			return err
@@ -155,13 +153,53 @@ func (s *stopping) await(ctx context.Context, wanted func(Proc) bool, limit time
 	return nil
 }
 
+// poll asks again and again, ever more rarely, and reports whether ctx ended first.
+func poll(ctx context.Context, ok func() bool) (over bool) {
+	for wait := firstPoll; ; wait = min(2*wait, lastPoll) {
+		select {
+		case <-ctx.Done():
+			return true
+		case <-time.After(wait):
+		}
+		if ok() {
+			return false
+		}
+	}
+}
+
+// clear kills what is in the run's cgroup, seen or not, and removes it when it is empty. A cgroup that
+// cannot be removed then is left for the next start.
+func (s *stopping) clear(ctx context.Context) error {
+	c := s.run.Cgroup
+	if !c.ours() {
+		return nil
+	}
+	late := c.populated() // somebody was born after our last look, or has moved in
+	err := c.kill()
+	if late {
+		ctx, cancel := context.WithTimeoutCause(ctx, killGrace, errGrace)
+		defer cancel()
+		poll(ctx, func() bool { return !c.populated() })
+		err = errors.Join(err, s.look())
+	}
+	if !c.populated() {
+		_ = c.remove()
+		return nil
+	}
+	return err
+}
+
 // anyAlive stops at the first one that lives, so that waiting for many costs little.
 func anyAlive(procs []Proc) bool {
 	return slices.ContainsFunc(procs, func(p Proc) bool { return p.ID.Alive() })
 }
 
-// signalEach signals processes one by one. One that cannot be signalled is found alive later.
-func signalEach(procs []Proc, sig unix.Signal) {
+// signalAll signals processes one by one. One that cannot be signalled is found alive later. What is in
+// the cgroup is killed all at once: those that fork all the time are not caught one by one.
+func (s *stopping) signalAll(procs []Proc, sig unix.Signal) {
+	if sig == unix.SIGKILL && s.run.Cgroup.ours() {
+		_ = s.run.Cgroup.kill()
+	}
 	for _, p := range procs {
 		_ = signalProcess(p.ID, sig)
 	}

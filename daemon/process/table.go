@@ -13,7 +13,8 @@ type Table struct {
 	mu      sync.Mutex // spawning and reaping exclude each other
 	spawned map[int]*Child
 
-	tags atomic.Pointer[tagCache] // of the last pass
+	tags   atomic.Pointer[tagCache] // of the last pass
+	passes passes
 }
 
 // NewTable makes an empty table.
@@ -28,10 +29,9 @@ type tagKey struct {
 	image image
 }
 
-// Scan makes one pass over the process table. Processes that vanish meanwhile are left out. It reads
-// the environments of our own user only, each once per program (a process may overwrite its own
-// afterwards; the tag seen first then stays).
-func (t *Table) Scan() (View, error) {
+// look makes one pass over the process table, and then over the cgroups: in that order a member that the
+// pass has seen under another identity is one that is gone, and no stranger.
+func (t *Table) look(cgroups map[Cgroup][]int) (View, error) {
 	pids, err := listPIDs()
 	if err != nil {
 		return View{}, fmt.Errorf("cannot list processes: %w", err)
@@ -53,7 +53,12 @@ func (t *Table) Scan() (View, error) {
 		procs = append(procs, p)
 	}
 	t.tags.Store(&tags)
-	return NewView(os.Getpid(), procs), nil
+	view := NewView(os.Getpid(), procs)
+	for c := range cgroups {
+		cgroups[c] = c.pids()
+	}
+	view.cgroups = cgroups
+	return view, nil
 }
 
 func cachedTag(key tagKey, old, tags tagCache) string {

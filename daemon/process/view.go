@@ -10,6 +10,7 @@ type Proc struct {
 	ID
 	PPID, PGID, SID int
 	State           byte   // as in ps: R S D T Z …
+	Name            string // of its program, as the kernel gives it: at most 15 bytes, of its own choice
 	Threads         int    // that still run or end; 0 when unknown
 	Tag             string // SCV_PARENT of its initial environment; "" also when it may not be read
 }
@@ -25,6 +26,7 @@ type View struct {
 	groups   map[int][]int    // pgid → pids
 	children map[int][]int    // ppid → pids
 	tags     map[tagged][]int // run → pids, by whole components of their tags
+	cgroups  map[Cgroup][]int // those that were asked for → pids
 }
 
 type tagged struct{ instance, handle string }
@@ -123,4 +125,15 @@ func (v View) live(pids []int) []Proc {
 	}
 	slices.SortFunc(live, func(a, b Proc) int { return compareIDs(a.ID, b.ID) })
 	return live
+}
+
+// ChildrenOf are the children of a process, zombies too.
+func (v View) ChildrenOf(id ID) (children []Proc) {
+	if _, ok := v.Find(id); !ok {
+		return nil
+	}
+	for _, pid := range v.children[id.PID] {
+		children = append(children, v.procs[pid])
+	}
+	return children
 }

@@ -3,6 +3,7 @@ package process
 import (
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -193,5 +194,66 @@ func TestScanReadsTheTagOfTheNewProgram(t *testing.T) {
 	}
 	if found := pidsOf(scan(t).Tagged(instance, handleOf(t))); !slices.Equal(found, []int{id.PID}) {
 		t.Errorf("after: %v", found)
+	}
+}
+
+// By what each process is tied, and through whom.
+func TestExplain(t *testing.T) {
+	run := Run{Leader: madeID(20), Group: 20, Instance: "inst", Handle: "fake-aaaaaa", Cgroup: Cgroup{Path: "/c", Inode: 7}}
+	for _, pid := range []int{20, 21, 26, 28} {
+		run.Known = append(run.Known, madeID(pid))
+	}
+	view := NewView(ours, []Proc{
+		made(ours, 1, ours), made(20, ours, 20, tagA), made(21, 20, 20, tagA), made(22, 1, 22, tagA), made(23, 1, 23), made(24, 23, 24),
+		made(25, 1, 20), made(26, 1, 26), made(27, 26, 27), made(28, 1, 28, "zombie"), made(29, 28, 29), made(30, 1, 30),
+	})
+	view.cgroups = map[Cgroup][]int{run.Cgroup: {20, 23, 99, 1, ours}, {Path: "/other"}: {30}}
+	want := map[int]How{
+		20: ByLeader, 21: ByGroup, 22: ByTag, 23: ByCgroup, 24: ByParent, 25: ByGroup, 26: BySight, 27: ByParent, 29: ByParent,
+	}
+	via := map[int]int{24: 23, 27: 26, 29: 28}
+	all := Explain(view, run)
+	for _, e := range all {
+		if e.How != want[e.PID] || e.Via.PID != via[e.PID] {
+			t.Errorf("%d: %s through %d", e.PID, e.How, e.Via.PID)
+		}
+		delete(want, e.PID)
+	}
+	if len(want) > 0 || !slices.IsSortedFunc(all, func(a, b Evidence) int { return a.PID - b.PID }) {
+		t.Errorf("missing %v in %+v", want, all)
+	}
+}
+
+// Those who look at the same time see the same pass, and never one that had begun before they asked.
+func TestLooksAreShared(t *testing.T) {
+	const crowd = 64
+	var all sync.WaitGroup
+	table.passes.running.Lock() // somebody's pass is under way
+	views := make([]View, crowd)
+	for i := range crowd {
+		all.Go(func() {
+			view, err := table.Scan(Run{Cgroup: Cgroup{Path: "/none", Inode: uint64(i)}})
+			if err != nil {
+				t.Error(err)
+			}
+			views[i] = view
+		})
+	}
+	until(t, "all of them wait", func() bool {
+		table.passes.mu.Lock()
+		defer table.passes.mu.Unlock()
+		return table.passes.next != nil && len(table.passes.next.cgroups) == crowd
+	})
+	c := spawn(t, Spec{}, testexe.Script{{SleepMillis: forever}}) // after they asked, and before they see
+	table.passes.running.Unlock()
+	all.Wait()
+	for _, view := range views {
+		if !view.Live(c.ID()) || len(view.cgroups) != crowd {
+			t.Fatalf("not the pass of all: %d cgroups", len(view.cgroups))
+		}
+	}
+	later := spawn(t, Spec{}, testexe.Script{{SleepMillis: forever}})
+	if !scan(t).Live(later.ID()) {
+		t.Error("an old pass was shown")
 	}
 }

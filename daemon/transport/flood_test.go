@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,6 +46,44 @@ func TestSilentConnectionsAreBounded(t *testing.T) {
 	newest.say("PING\r\n")
 	newest.expect("PONG")
 	t.Logf("%d of %d silent connections were cut", cut, silence)
+}
+
+// TestACrowdIsNotLookedAt: of a process with many connections that say nothing, few are worth a look. One
+// that speaks is looked at and served, and what others have is left alone.
+func TestACrowdIsNotLookedAt(t *testing.T) {
+	var looks, pid atomic.Int64
+	pid.Store(4711)
+	h := open(t, transport.Options{
+		SocketPath: t.TempDir() + "/scv.sock",
+		PID:        func(*net.UnixConn) int { return int(pid.Load()) },
+		Identify: func(conn *net.UnixConn) transport.Peer {
+			looks.Add(1)
+			return identify(conn)
+		},
+	}, control(status))
+	d := bus.SocketDialer(h.SocketPath())
+	calm := dialRaw(t, d)
+	calm.expect("INFO")
+	pid.Store(4712)
+	var silent []*raw
+	for range 600 {
+		silent = append(silent, dialRaw(t, d))
+	}
+	for _, r := range silent[17:500] {
+		r.expectCut()
+	}
+	newest := silent[len(silent)-1]
+	newest.hello(name(1))
+	newest.say("PING\r\n")
+	newest.expect("PONG")
+	if _, err := client(t, d).Control(t.Context(), wire.StatusCommand{}); err != nil {
+		t.Errorf("another of the crowd that speaks: %v", err)
+	}
+	if n := looks.Load(); n > 32 {
+		t.Errorf("%d looks at a crowd of %d", n, len(silent))
+	}
+	calm.say("CONNECT {\"user\":%q}\r\nPING\r\n", name(2))
+	calm.expect("PONG")
 }
 
 func TestASilentConnectionIsCutInTime(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,10 +41,21 @@ const (
 	errInsideFull = refusal("maximum connections exceeded for all delegated runs together")
 )
 
-var (
-	headerLine  = regexp.MustCompile(`^[A-Za-z0-9-]+:[^\r\n\x00]*\r\n$`)
-	clientNames = regexp.MustCompile(`^[0-9a-f]{32}$`)
-)
+// isHeader reports whether line is one header as it should be: no byte in it that another reader could
+// take for the end of a line.
+func isHeader(line []byte) bool {
+	name, value, named := bytes.Cut(line, []byte(":"))
+	value, ended := bytes.CutSuffix(value, []byte("\r\n"))
+	return named && ended && len(name) > 0 && len(bytes.Trim(name, nameBytes)) == 0 && !bytes.ContainsAny(value, "\r\n\x00")
+}
+
+const nameBytes = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// isClientName reports whether name is 128 bits in hex: a guessable one, or one with a wildcard, would
+// open its inbox to others.
+func isClientName(name string) bool {
+	return len(name) == 32 && strings.Trim(name, "0123456789abcdef") == ""
+}
 
 // gate reads what a client writes and writes anew, in one canonical form, what may pass. So the server
 // behind it and the daemon never disagree about where a message or a header begins.
@@ -99,8 +109,7 @@ func (g *gate) readConnect() (hello, error) {
 	if err := json.Unmarshal(body, &h); err != nil {
 		return h, errAuth
 	}
-	// A guessable name, or one with a wildcard, would open its inbox to others.
-	if !clientNames.MatchString(h.User) {
+	if !isClientName(h.User) {
 		return h, errAuth
 	}
 	return h, nil
@@ -215,7 +224,7 @@ func (g *gate) headers(n int) ([]byte, error) {
 		if len(line) == 0 {
 			continue // after the last one
 		}
-		if !headerLine.Match(line) {
+		if !isHeader(line) {
 			return nil, errHeader
 		}
 		if bytes.HasPrefix(line, []byte("Scv-")) {

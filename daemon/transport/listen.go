@@ -128,21 +128,35 @@ func (s *Server) accept(at *socket) {
 	}
 }
 
-// receive has a newcomer looked at and served. Its look makes room for the next one when it is done,
-// and also when it takes too long.
+// receive has a newcomer looked at and served. One of a crowd waits for its look until it has spoken:
+// reading a chain of processes thousands of times would take the processors from those who do.
 func (s *Server) receive(conn *net.UnixConn) {
-	s.looks <- struct{}{}
-	next := sync.OnceFunc(func() { <-s.looks })
-	late := time.AfterFunc(lookLimit, next)
-	done := func() {
-		late.Stop()
-		next()
+	pid := 0
+	if s.options.PID != nil {
+		pid = s.options.PID(conn)
 	}
-	served := s.serve(conn, func() Peer {
-		defer done()
-		return s.options.Identify(conn)
+	c, err := s.registry.admit(conn, pid)
+	if err != nil {
+		conn.Close()
+		return
+	}
+	if !c.crowd {
+		s.looks <- struct{}{}
+	}
+	s.serve(c, func() Peer {
+		if c.crowd {
+			s.looks <- struct{}{}
+		}
+		return s.look(conn)
 	})
-	if !served {
-		done()
-	}
+}
+
+// look tells who is at the other end. It makes room for the next look when it is done, and also when it
+// takes too long.
+func (s *Server) look(conn *net.UnixConn) Peer {
+	next := sync.OnceFunc(func() { <-s.looks })
+	defer next()
+	late := time.AfterFunc(lookLimit, next)
+	defer late.Stop()
+	return s.options.Identify(conn)
 }

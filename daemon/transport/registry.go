@@ -12,6 +12,7 @@ const (
 	maxConnections = 1024
 	maxHalfOpen    = 256 // that have not sent their CONNECT yet
 	maxOfRun       = 64  // of one delegated run
+	maxOfProcess   = 32  // of these, of one process; half of them make it a crowd
 	maxLooks       = 32  // at newcomers, at the same time
 	ownDescriptors = 128 // kept for the store, agents and looks at processes, which a kill needs
 )
@@ -22,6 +23,7 @@ type limits struct {
 	inside   int // of all delegated runs together: the rest is kept for the owner
 	run      int // of one delegated run
 	halfOpen int // that have not sent their CONNECT; those that nobody knows yet are among them
+	process  int // of these, of one process
 	looks    int // at newcomers, at the same time
 }
 
@@ -36,14 +38,16 @@ func capacity() limits {
 	}
 	return limits{
 		all: all, inside: all / 2, run: min(maxOfRun, max(all/4, 1)),
-		halfOpen: halfOpen, looks: min(maxLooks, max(halfOpen/2, 1)),
+		halfOpen: halfOpen, process: min(maxOfProcess, max(halfOpen/8, 1)), looks: min(maxLooks, max(halfOpen/2, 1)),
 	}
 }
 
 // connection is one client. Its fields after peer are set once, by registry.open.
 type connection struct {
 	outer net.Conn      // to the client
-	queue *list.List    // registry.half or registry.halfInside while it has not sent its CONNECT
+	pid   int           // of who made it; 0 is unknown
+	crowd bool          // its process had many that said nothing: this one is looked at once it speaks
+	queue *list.List    // one of the registry's three while it has not sent its CONNECT
 	half  *list.Element // in queue
 	known bool          // peer is set, and the connection is counted
 	peer  Peer
@@ -63,6 +67,8 @@ type registry struct {
 	live       map[*connection]struct{}
 	half       *list.List             // of *connection that may be the owner's, oldest first
 	halfInside *list.List             // of *connection inside a run, oldest first
+	halfCrowd  *list.List             // of *connection that is one of a crowd, oldest first
+	halfOf     map[int]int            // how many of all these a process has
 	known      int                    // connections whose peer is known
 	within     int                    // of these, inside a run
 	ofRun      map[string]int         // of these, by run; "" is some run
@@ -73,42 +79,62 @@ type registry struct {
 
 func newRegistry() registry {
 	return registry{
-		limits: capacity(), live: map[*connection]struct{}{}, half: list.New(), halfInside: list.New(), ofRun: map[string]int{},
+		limits: capacity(), live: map[*connection]struct{}{}, half: list.New(), halfInside: list.New(), halfCrowd: list.New(),
+		halfOf: map[int]int{}, ofRun: map[string]int{},
 		names: map[string]struct{}{}, tokens: map[string]*connection{}, users: map[string]Peer{},
 	}
 }
 
-// admit takes one more connection. Where too many have not said who they are, the oldest of those is
-// cut, first one inside a run: it had its time, and a newcomer may be the owner.
-func (r *registry) admit(outer net.Conn) (*connection, error) {
+// admit takes one more connection, of the process pid. Where too many have not said who they are, the
+// oldest of those is cut, first one inside a run or of a crowd: it had its time, and a newcomer may be the
+// owner. A process that has its share of them makes room by its own.
+func (r *registry) admit(outer net.Conn, pid int) (*connection, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return nil, net.ErrClosed
 	}
-	if r.half.Len()+r.halfInside.Len() >= r.halfOpen {
-		oldest := r.halfInside.Front()
-		if oldest == nil {
-			oldest = r.half.Front()
-		}
-		cut := oldest.Value.(*connection)
-		r.drop(cut)
-		cut.outer.Close()
+	c := &connection{outer: outer, pid: pid, crowd: pid != 0 && r.halfOf[pid] > r.process/2}
+	if pid != 0 && r.halfOf[pid] >= r.process {
+		r.cutOldest(func(c *connection) bool { return c.pid == pid }, r.halfCrowd)
 	}
-	c := &connection{outer: outer}
-	c.wait(r.half)
+	if r.half.Len()+r.halfInside.Len()+r.halfCrowd.Len() >= r.halfOpen {
+		r.cutOldest(func(*connection) bool { return true }, r.halfInside, r.halfCrowd, r.half)
+	}
+	if c.crowd {
+		r.wait(c, r.halfCrowd)
+	} else {
+		r.wait(c, r.half)
+	}
 	r.live[c] = struct{}{}
 	return c, nil
 }
 
+// cutOldest ends the oldest connection that may be cut, of the first queue that has one.
+func (r *registry) cutOldest(may func(*connection) bool, queues ...*list.List) {
+	for _, queue := range queues {
+		for e := queue.Front(); e != nil; e = e.Next() {
+			if c := e.Value.(*connection); may(c) {
+				r.drop(c)
+				c.outer.Close()
+				return
+			}
+		}
+	}
+}
+
 // wait puts a connection into a queue of half-open ones and out of the one it was in; nil is none.
-func (c *connection) wait(queue *list.List) {
+func (r *registry) wait(c *connection, queue *list.List) {
 	if c.half != nil {
 		c.queue.Remove(c.half)
 		c.half = nil
+		if r.halfOf[c.pid]--; r.halfOf[c.pid] == 0 {
+			delete(r.halfOf, c.pid)
+		}
 	}
 	if queue != nil {
 		c.queue, c.half = queue, queue.PushBack(c)
+		r.halfOf[c.pid]++
 	}
 }
 
@@ -131,7 +157,7 @@ func (r *registry) identified(c *connection, p Peer) error {
 	c.peer, c.known = p, true
 	r.known++
 	if inside {
-		c.wait(r.halfInside)
+		r.wait(c, r.halfInside)
 		r.within++
 		r.ofRun[run]++
 	}
@@ -148,7 +174,7 @@ func (r *registry) open(c *connection, name string) error {
 	if _, used := r.names[name]; used {
 		return errNameUsed // who knows another's name could read its inbox
 	}
-	c.wait(nil)
+	r.wait(c, nil)
 	r.number++
 	c.name, c.token = name, secret()
 	c.user = fmt.Sprintf("peer-%d-%d", c.peer.PID, r.number)
@@ -190,7 +216,7 @@ func (r *registry) forget(c *connection) {
 // drop gives back the place that a connection takes. It may be called again.
 func (r *registry) drop(c *connection) {
 	delete(r.live, c)
-	c.wait(nil)
+	r.wait(c, nil)
 	if !c.known {
 		return
 	}

@@ -27,6 +27,7 @@ const (
 // Peer is who is at the other end of one connection, decided when it was accepted.
 type Peer struct {
 	PID     int
+	Start   uint64 // as caller.Link.Start: with PID it names the process for good
 	UID     int
 	Verdict caller.Verdict
 }
@@ -36,6 +37,7 @@ type Options struct {
 	Log                 *slog.Logger
 	SocketPath          string                   // "": no socket, for tests
 	Identify            func(*net.UnixConn) Peer // asked once for each connection; needed with a socket
+	PID                 func(*net.UnixConn) int  // who connects, told at once, 0 for unknown; nil: always
 	EventSubjectsInside []string                 // events that a peer inside a delegated run may read
 	// Entitled is asked before a socket that was removed is made anew: an error says that another may
 	// have taken the place. Nil: always.
@@ -51,34 +53,48 @@ type Server struct {
 	daemon   *server.Account
 	clients  *server.Account
 	registry registry
-	looks    chan struct{}  // has an element for each look at a newcomer
+	looks    chan struct{} // has an element for each look at a newcomer
+	greeting func() ([]byte, error)
 	stop     chan struct{}  // closed by Close; nil without a socket
 	ended    sync.Once      // closes stop
 	tasks    sync.WaitGroup // the accept loop, the keeper of the socket, and one for each connection
 }
 
-// Start brings the server up and opens the socket. Where a socket is asked for, the caller holds
-// daemon.lock: a stale socket is removed here. ctx bounds the start only.
+// Start is New and, where the options name a socket, Open.
 func Start(ctx context.Context, o Options) (*Server, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	s, err := New(ctx, o)
+	if err != nil || o.SocketPath == "" {
+		return s, err
 	}
-	if o.SocketPath != "" && o.Identify == nil {
-		return nil, errors.New("cannot open a socket without a way to tell who connects")
-	}
-	s := &Server{log: o.Log, options: o, pass: secret(), registry: newRegistry()}
-	s.looks = make(chan struct{}, s.registry.looks)
-	if err := s.startNATS(); err != nil {
-		return nil, err
-	}
-	if o.SocketPath == "" {
-		return s, nil
-	}
-	if err := s.openSocket(); err != nil {
+	if err := s.Open(o.Identify); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
+}
+
+// New brings the server up. Nobody but the daemon itself can reach it yet. ctx bounds the start only.
+func New(ctx context.Context, o Options) (*Server, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s := &Server{log: o.Log, options: o, pass: secret(), registry: newRegistry()}
+	s.looks = make(chan struct{}, s.registry.looks)
+	s.greeting = sync.OnceValues(s.readGreeting)
+	if err := s.startNATS(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Open opens the socket, once; identify tells who connects. The caller holds daemon.lock: a stale socket
+// is removed here.
+func (s *Server) Open(identify func(*net.UnixConn) Peer) error {
+	if identify == nil {
+		return errors.New("cannot open a socket without a way to tell who connects")
+	}
+	s.options.Identify = identify
+	return s.openSocket()
 }
 
 func (s *Server) startNATS() error {
@@ -170,10 +186,11 @@ func (s *Server) SocketPath() string { return s.options.SocketPath }
 func (s *Server) DialAs(p Peer) (net.Conn, error) {
 	p.UID = os.Getuid()
 	near, far := net.Pipe()
-	if !s.serve(far, func() Peer { return p }) {
-		near.Close()
-		return nil, net.ErrClosed
+	c, err := s.registry.admit(far, p.PID)
+	if err != nil {
+		return nil, errors.Join(err, near.Close(), far.Close())
 	}
+	s.serve(c, func() Peer { return p })
 	return near, nil
 }
 

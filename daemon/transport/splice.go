@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"net"
@@ -9,33 +10,33 @@ import (
 
 const connectTimeout = 5 * time.Second // from accept to CONNECT
 
-// serve takes a connection over, and says whether it could. identify is asked in the connection's own
-// goroutine, so that a slow look at one process keeps nobody waiting.
-func (s *Server) serve(outer net.Conn, identify func() Peer) bool {
-	c, err := s.registry.admit(outer)
-	if err != nil {
-		outer.Close()
-		return false
-	}
+// serve takes a connection over. identify is asked in the connection's own goroutine, so that a slow look
+// at one process keeps nobody waiting.
+func (s *Server) serve(c *connection, identify func() Peer) {
 	s.tasks.Go(func() {
 		defer s.registry.forget(c)
-		defer outer.Close()
+		defer c.outer.Close()
 		if err := s.splice(c, identify); err != nil {
 			s.log.Debug("a connection ended", "user", c.user, "err", err)
 		}
 	})
-	return true
 }
 
 // splice carries one connection to the embedded server and back, until either side ends.
 func (s *Server) splice(c *connection, identify func() Peer) error {
 	outer := c.outer
 	outer.SetDeadline(time.Now().Add(connectTimeout))
+	in := bufio.NewReaderSize(outer, maxLine)
+	if c.crowd {
+		if err := s.awaitWord(outer, in); err != nil {
+			return err
+		}
+	}
 	if err := s.welcome(c, identify()); err != nil {
 		sayError(outer, err)
 		return err
 	}
-	inner, err := s.nats.InProcessConn()
+	inner, err := s.innerConn(c.crowd)
 	if err != nil {
 		return err
 	}
@@ -47,8 +48,52 @@ func (s *Server) splice(c *connection, identify func() Peer) error {
 	defer func() { <-pumped }()
 	defer inner.Close()
 	defer outer.Close() // first: the pump may be writing to it
-	return s.admitThrough(c, inner)
+	return s.admitThrough(c, in, inner)
 }
+
+// awaitWord greets one of a crowd in the embedded server's place, which need not hear of a connection
+// that says nothing, and waits for its first word.
+func (s *Server) awaitWord(outer net.Conn, in *bufio.Reader) error {
+	greeting, err := s.greeting()
+	if err == nil {
+		_, err = outer.Write(greeting)
+	}
+	if err == nil {
+		_, err = in.Peek(1)
+	}
+	return err
+}
+
+// readGreeting is what the embedded server says first.
+func (s *Server) readGreeting() ([]byte, error) {
+	inner, err := s.nats.InProcessConn()
+	if err != nil {
+		return nil, err
+	}
+	defer inner.Close()
+	return bufio.NewReader(inner).ReadBytes('\n')
+}
+
+// innerConn is a connection to the embedded server, without its greeting where that was said before.
+func (s *Server) innerConn(greeted bool) (net.Conn, error) {
+	inner, err := s.nats.InProcessConn()
+	if err != nil || !greeted {
+		return inner, err
+	}
+	in := bufio.NewReader(inner)
+	if _, err := in.ReadSlice('\n'); err != nil {
+		return nil, errors.Join(err, inner.Close())
+	}
+	return readAhead{inner, in}, nil
+}
+
+// readAhead is a connection of which some was read.
+type readAhead struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+func (c readAhead) Read(p []byte) (int, error) { return c.in.Read(p) }
 
 // welcome refuses who may not come in, or not now.
 func (s *Server) welcome(c *connection, peer Peer) error {
@@ -59,8 +104,8 @@ func (s *Server) welcome(c *connection, peer Peer) error {
 	return s.registry.identified(c, peer)
 }
 
-func (s *Server) admitThrough(c *connection, inner net.Conn) error {
-	g := newGate(c.outer, inner)
+func (s *Server) admitThrough(c *connection, in *bufio.Reader, inner net.Conn) error {
+	g := newGate(in, inner)
 	hello, err := g.readConnect()
 	if err == nil {
 		err = s.registry.open(c, hello.User)

@@ -6,16 +6,20 @@ import (
 	"slices"
 	"time"
 
+	"scv/daemon/agent"
 	"scv/daemon/channel"
 	"scv/daemon/delegation"
 	"scv/store"
+	"scv/wire"
 )
 
 // reply is what a turn leads to.
 type reply struct {
 	kind    channel.Kind
 	text    string
-	session string // the agent's own session id, when it has one
+	session string                 // the agent's own session id, when it has one
+	forget  bool                   // it does not know the session it had any more
+	ended   wire.DelegationOutcome // how the run ended, where kind does not say it
 }
 
 func failure(text string) reply { return reply{kind: channel.Failure, text: text} }
@@ -81,7 +85,7 @@ func (e *Engine) leftover(row store.ClaimRow) (r reply, handle string, ok bool) 
 	d, result, err := e.o.Runs.Ended(handle, MaxAnswer)
 	if errors.Is(err, delegation.ErrNotEnded) {
 		e.o.Log.Info("a turn was interrupted", "handle", handle, "why", err)
-		return failure(interrupted), "", true
+		return reply{kind: channel.Failure, text: e.interrupted(row, handle), ended: wire.RunLost}, "", true
 	}
 	if err != nil {
 		return e.unreadable(handle, err), handle, true
@@ -99,24 +103,25 @@ func (e *Engine) work(ctx context.Context, row store.ClaimRow) (r reply, handle 
 	if err != nil {
 		return failure(err.Error()), "", true
 	}
-	handle = delegation.NewHandle(a.Name())
-	session := Session(row.Account, row.Claim.Conversation)
-	task.Env = e.o.Runs.Environment(session, handle)
+	handle, about, err := e.about(row, a, task.Tools)
+	if err != nil {
+		return failure(reason(err)), "", true
+	}
+	if task.Session, err = e.remembered(row, a.Name()); err != nil {
+		e.notBegun(ctx, row, err)
+		return reply{}, "", false
+	}
+	if stays, ok := a.(agent.Live); ok {
+		return e.converse(ctx, row, stays, task, handle, about)
+	}
+	task.Env = e.o.Runs.Environment(handle, about)
 	run, err := a.Prepare(task)
 	if err != nil {
 		return failure(err.Error()), "", true
 	}
-	about := store.Delegation{
-		Agent: a.Name(), Session: session, Account: row.Account,
-		Conversation: row.Claim.Conversation, MessageID: row.Claim.MessageID,
-	}
 	about.Turn, err = e.mark(ctx, row, handle, a.Name())
-	if errors.Is(err, store.ErrMissing) {
-		return reply{}, "", false // its account was logged out
-	}
 	if err != nil {
-		e.fault("cannot begin a turn, trying again", row.Account, err)
-		pause(ctx, pauseAfterFault)
+		e.notBegun(ctx, row, err)
 		return reply{}, "", false
 	}
 	started, err := e.o.Runs.Start(ctx, handle, about, run)
@@ -125,6 +130,15 @@ func (e *Engine) work(ctx context.Context, row store.ClaimRow) (r reply, handle 
 		return failure("The agent " + a.Name() + " could not be started: " + reason(err)), "", ctx.Err() == nil
 	}
 	return e.watch(ctx, row, a, started)
+}
+
+// notBegun is a turn that left no trace: its account was logged out, the daemon stops, or it is tried again.
+func (e *Engine) notBegun(ctx context.Context, row store.ClaimRow, err error) {
+	if errors.Is(err, store.ErrMissing) || ctx.Err() != nil {
+		return
+	}
+	e.fault("cannot begin a turn, trying again", row.Account, err)
+	pause(ctx, pauseAfterFault)
 }
 
 func pause(ctx context.Context, d time.Duration) {

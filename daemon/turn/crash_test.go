@@ -45,7 +45,7 @@ func TestInterrupted(t *testing.T) {
 			}
 			w.stop()
 			replies := w.replies()
-			if len(replies) != 1 || replies[0].Text != interrupted || replies[0].Kind != "failure" || replies[0].InReplyTo != "m1" {
+			if len(replies) != 1 || !strings.Contains(replies[0].Text, "while the agent was at work. Your message") || replies[0].Kind != "failure" || replies[0].InReplyTo != "m1" {
 				t.Errorf("replies %+v", replies)
 			}
 			if exists(w.file("ran")) {
@@ -124,7 +124,7 @@ func TestStoppedInATurn(t *testing.T) {
 	w.open()
 	w.run()
 	replies := w.answered(2)
-	if replies[0].Text != interrupted || replies[1].Text != "not begun" {
+	if !strings.Contains(replies[0].Text, "while the agent was at work. Your message") || replies[1].Text != "not begun" {
 		t.Errorf("replies %+v", replies)
 	}
 }
@@ -133,11 +133,13 @@ func TestStoppedInATurn(t *testing.T) {
 func TestStoppedJustAfterTheEnd(t *testing.T) {
 	w := newWorld(t, testexe.Step{Echo: true})
 	a, _ := w.agents.Get("fake")
+	about, err := w.runs.Place(store.Delegation{Agent: "fake", Session: "chat-1"}, "")
+	must(t, err)
 	run, err := a.Prepare(agent.Task{
-		Prompt: "hello", Tools: true, Owner: true, Workspace: w.home, Env: w.runs.Environment("chat-1", "fake-000001"),
+		Prompt: "hello", Tools: true, Owner: true, Workspace: w.home, Env: w.runs.Environment("fake-000001", about),
 	})
 	must(t, err)
-	r, err := w.runs.Start(t.Context(), "fake-000001", store.Delegation{Agent: "fake", Session: "chat-1"}, run)
+	r, err := w.runs.Start(t.Context(), "fake-000001", about, run)
 	must(t, err)
 	<-r.Done()
 	w.claim("c", "hello", begun("fake-000001"))

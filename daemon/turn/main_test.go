@@ -19,6 +19,7 @@ import (
 
 	"scv/daemon/agent"
 	"scv/daemon/delegation"
+	"scv/daemon/live"
 	"scv/daemon/process"
 	"scv/internal/clock"
 	"scv/internal/testexe"
@@ -112,6 +113,7 @@ type world struct {
 	logs   *logs
 	store  *store.Store
 	runs   *delegation.Keeper
+	pool   *live.Pool
 	engine *Engine
 	seq    int
 	stop   func() // the engine; a no-op when it does not run
@@ -168,24 +170,35 @@ func (w *world) open() {
 	w.runs = delegation.New(delegation.Options{
 		Store: w.store, Clock: w.clk, Log: log, Procs: table, Self: self, Instance: w.inst, Home: w.home, MaxDepth: 2,
 	})
+	w.pool = live.New(live.Options{Store: w.store, Clock: w.clk, Log: log, Runs: w.runs, IdleClose: time.Hour})
 	w.engine = New(Options{
-		Store: w.store, Clock: w.clk, Log: log, Runs: w.runs,
+		Store: w.store, Clock: w.clk, Log: log, Runs: w.runs, Live: w.pool,
 		Agents: func() *agent.Registry { return w.agents }, Limits: func() Limits { return w.limits },
 		Found:     func() []agent.Found { return w.found },
 		Workspace: func(store.Account) (string, error) { return w.home, w.folder }, Replied: func() {},
+		Reported: func(string, wire.DelegationOutcome) {},
 	})
 }
 
 func (w *world) run() {
+	endPool := w.running(w.pool.Run)
+	endTurns := w.running(w.engine.Run)
+	w.stop = sync.OnceFunc(func() {
+		endTurns()
+		endPool()
+	})
+}
+
+func (w *world) running(run func(context.Context) error) (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- w.engine.Run(ctx) }()
-	w.stop = sync.OnceFunc(func() {
+	go func() { ended <- run(ctx) }()
+	return func() {
 		cancel()
 		if err := <-ended; err != nil {
 			w.t.Error(err)
 		}
-	})
+	}
 }
 
 func (w *world) set(a store.Account) {

@@ -9,9 +9,14 @@ import (
 	"scv/wire"
 )
 
-// interrupted is the whole report of a turn that a stop or a crash cut.
-const interrupted = "SCV was stopped while your message was being answered. The work was cut off and is " +
-	"not started again by itself. Please send the message again if you still want it."
+// interrupted is the whole report of a turn that a stop, a crash or a reboot cut.
+func (e *Engine) interrupted(row store.ClaimRow, handle string) string {
+	if row.Claim.Job != nil {
+		return e.o.Runs.WhyLost(handle) + " It is not started again by itself."
+	}
+	return e.o.Runs.WhyLost(handle) + " Your message was being answered: the work was cut off and is " +
+		"not started again by itself. Please send the message again if you still want it."
+}
 
 // words is why there is no answer, as the chat reads it.
 type words string
@@ -22,6 +27,9 @@ func say(format string, args ...any) error { return words(fmt.Sprintf(format, ar
 
 // prepare finds the agent and its task, or says in words for the chat why there is none.
 func (e *Engine) prepare(row store.ClaimRow) (agent.Task, agent.Agent, error) {
+	if row.Claim.Job != nil {
+		return e.jobTask(row)
+	}
 	settings, err := e.settings(row.Account)
 	if err != nil {
 		return agent.Task{}, nil, err

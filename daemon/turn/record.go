@@ -12,15 +12,17 @@ import (
 // again. It returns the number of the turn in its conversation.
 func (e *Engine) mark(ctx context.Context, row store.ClaimRow, handle, agentName string) (turn uint32, err error) {
 	err = e.o.Store.Deliver(ctx, func(tx *store.Delivery) error {
-		c, _ := tx.Conversation(row.Account, row.Claim.Conversation)
+		c, _ := tx.Conversation(row.Account, memory(row))
 		if c.Agent != agentName {
 			c.Agent, c.Session = agentName, ""
 		}
 		c.Turns++
 		c.LastUse = e.o.Clock.Now()
 		turn = c.Turns
-		if err := tx.PutConversation(row.Account, row.Claim.Conversation, c); err != nil {
-			return err
+		if remembers(row) {
+			if err := tx.PutConversation(row.Account, memory(row), c); err != nil {
+				return err
+			}
 		}
 		claim := row.Claim
 		claim.Handle = handle
@@ -29,12 +31,26 @@ func (e *Engine) mark(ctx context.Context, row store.ClaimRow, handle, agentName
 	return turn, err
 }
 
+// remembered is the agent's own name of the conversation so far, "" where there is none or another agent had it.
+func (e *Engine) remembered(row store.ClaimRow, agentName string) (session string, err error) {
+	err = e.o.Store.View(func(v *store.View) error {
+		if c, known := v.Conversation(row.Account, memory(row)); known && c.Agent == agentName {
+			session = c.Session
+		}
+		return nil
+	})
+	return session, err
+}
+
 // finish replaces the claim by its reply in one commit, however long the store refuses.
 func (e *Engine) finish(ctx context.Context, row store.ClaimRow, r reply) bool {
 	for ctx.Err() == nil {
 		err := e.o.Store.Deliver(ctx, func(tx *store.Delivery) error { return e.settle(tx, row, r) })
 		if err == nil {
 			e.o.Replied()
+			if job := row.Claim.Job; job != nil {
+				e.o.Reported(job.Handle, r.outcome())
+			}
 			return true
 		}
 		e.fault("cannot store a reply, trying again", row.Account, err)
@@ -51,17 +67,21 @@ func (e *Engine) settle(tx *store.Delivery, row store.ClaimRow, r reply) error {
 	if err := tx.DeleteClaim(row.Account, row.Seq); err != nil {
 		return err
 	}
-	if r.session != "" {
-		c, _ := tx.Conversation(row.Account, row.Claim.Conversation)
+	if (r.session != "" || r.forget) && remembers(row) {
+		c, _ := tx.Conversation(row.Account, memory(row))
 		c.Session = r.session
-		if err := tx.PutConversation(row.Account, row.Claim.Conversation, c); err != nil {
+		if err := tx.PutConversation(row.Account, memory(row), c); err != nil {
 			return err
 		}
 	}
-	_, err := tx.AddOutbound(row.Account, store.Outbound{
-		Kind: string(r.kind), Chat: row.Claim.Chat, Conversation: row.Claim.Conversation,
-		InReplyTo: row.Claim.MessageID, ReplyHandle: row.Claim.ReplyHandle,
-		Text: r.text, ClientID: clientID(row), Queued: e.o.Clock.Now(),
+	kind, text, err := e.report(tx, row, r)
+	if err != nil {
+		return err
+	}
+	_, err = tx.AddOutbound(row.Account, store.Outbound{
+		Kind: string(kind), Chat: row.Claim.Chat, Conversation: row.Claim.Conversation,
+		InReplyTo: answered(row), ReplyHandle: row.Claim.ReplyHandle,
+		Text: text, ClientID: clientID(row), Queued: e.o.Clock.Now(),
 	})
 	return err
 }

@@ -12,8 +12,10 @@ import (
 
 	"scv/daemon/agent"
 	"scv/daemon/delegation"
+	"scv/daemon/live"
 	"scv/internal/clock"
 	"scv/store"
+	"scv/wire"
 )
 
 // MaxAnswer is the largest answer in bytes; a longer one is cut with a mark (docs/rules.md §9).
@@ -36,6 +38,7 @@ type Options struct {
 	Clock  clock.Clock
 	Log    *slog.Logger
 	Runs   *delegation.Keeper
+	Live   *live.Pool
 	Agents func() *agent.Registry
 	Limits func() Limits
 	// Found are the known agents of this machine, for the reply where none is configured.
@@ -44,6 +47,8 @@ type Options struct {
 	Workspace func(store.Account) (string, error)
 	// Replied is called after a reply is durable.
 	Replied func()
+	// Reported is called after the report of a background delegation is durable.
+	Reported func(handle string, outcome wire.DelegationOutcome)
 }
 
 // Engine starts turns.
@@ -52,18 +57,28 @@ type Engine struct {
 	wake  chan struct{}
 	mu    sync.Mutex
 	busy  map[conversation]bool // conversations with a turn running
-	count map[string]int        // turns running, by account
+	count map[place]int         // turns running
 	turns sync.WaitGroup
 
 	faults faults
 }
 
-type conversation struct{ account, key string }
+// conversation is what at most one turn works on. Those of background delegations are apart from chats.
+type conversation struct {
+	account, key string
+	job          bool
+}
+
+// place is what limits how many turns run at once.
+type place struct {
+	account string
+	job     bool
+}
 
 // New makes the engine.
 func New(o Options) *Engine {
 	return &Engine{
-		o: o, wake: make(chan struct{}, 1), busy: map[conversation]bool{}, count: map[string]int{},
+		o: o, wake: make(chan struct{}, 1), busy: map[conversation]bool{}, count: map[place]int{},
 	}
 }
 
@@ -105,7 +120,7 @@ func (e *Engine) look(ctx context.Context) {
 	concurrent := e.o.Limits().Concurrent
 	passed := map[conversation]bool{} // a place that becomes free meanwhile is not for the second of them
 	for _, row := range claims {
-		key := conversation{row.Account, row.Claim.Conversation}
+		key := keyOf(row)
 		if ctx.Err() == nil && !passed[key] && e.begin(key, concurrent) {
 			e.turns.Go(func() {
 				e.answer(ctx, row)
@@ -119,11 +134,15 @@ func (e *Engine) look(ctx context.Context) {
 func (e *Engine) begin(key conversation, concurrent int) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.busy[key] || e.count[key.account] >= concurrent {
+	if key.job {
+		concurrent = maxJobs
+	}
+	at := place{key.account, key.job}
+	if e.busy[key] || e.count[at] >= concurrent {
 		return false
 	}
 	e.busy[key] = true
-	e.count[key.account]++
+	e.count[at]++
 	return true
 }
 
@@ -131,6 +150,6 @@ func (e *Engine) end(key conversation) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.busy, key)
-	e.count[key.account]--
+	e.count[place{key.account, key.job}]--
 	e.Wake()
 }

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -10,14 +11,12 @@ import (
 	"scv/daemon/channel"
 	"scv/daemon/delegation"
 	"scv/store"
+	"scv/wire"
 )
 
 // watch waits for the run, bounded by the turn's limit.
 func (e *Engine) watch(ctx context.Context, row store.ClaimRow, a agent.Agent, run *delegation.Run) (reply, string, bool) {
-	limit := e.o.Limits().Others
-	if row.Claim.Owner {
-		limit = e.o.Limits().Owner
-	}
+	limit := e.limit(row)
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
@@ -36,6 +35,18 @@ func (e *Engine) watch(ctx context.Context, row store.ClaimRow, a agent.Agent, r
 		return e.unreadable(run.Handle, err), run.Handle, true
 	}
 	return e.verdict(row, a, result), run.Handle, true
+}
+
+// limit is how long the claim's turn may take.
+func (e *Engine) limit(row store.ClaimRow) time.Duration {
+	switch limits := e.o.Limits(); {
+	case row.Claim.Job != nil && row.Claim.Job.Timeout > 0:
+		return row.Claim.Job.Timeout
+	case row.Claim.Owner:
+		return limits.Owner
+	default:
+		return limits.Others
+	}
 }
 
 func (e *Engine) unreadable(handle string, err error) reply {
@@ -68,11 +79,15 @@ func (e *Engine) cut(run *delegation.Run) {
 // verdict turns how a run ended into words.
 func (e *Engine) verdict(row store.ClaimRow, a agent.Agent, result delegation.Result) reply {
 	if result.Stopped != "" {
-		return failure("The agent " + a.Name() + " was stopped " + result.Stopped + "." + e.lastSaid(row, result))
+		r := failure("The agent " + a.Name() + " was stopped " + result.Stopped + "." + e.lastSaid(row, result))
+		r.ended = wire.RunKilled
+		return r
 	}
 	answer, err := a.Answer(wholeCharacters(result), result.Exit.Code)
 	if err != nil {
-		return failure(err.Error() + e.lastSaid(row, result))
+		r := failure(err.Error() + e.lastSaid(row, result))
+		r.forget = errors.Is(err, agent.ErrSessionLost)
+		return r
 	}
 	text := answer.Text
 	if len(text) > MaxAnswer { // cleaning can make it longer

@@ -24,7 +24,7 @@ var testRooms = []string{"store/storetest", "daemon/channel/channeltest", "inter
 // Rooms where a time is stored or compared with a stored one.
 var timedRooms = []string{
 	"wire/...", "store/...", "migrations/...", "daemon/confirm", "daemon/notify", "daemon/caller",
-	"daemon/inbox", "daemon/turn", "daemon/outbox", "daemon/delegation",
+	"daemon/inbox", "daemon/live", "daemon/turn", "daemon/outbox", "daemon/delegation",
 }
 
 // Libraries that every room may use.
@@ -43,6 +43,7 @@ var doors = []Door{
 	{Import: "github.com/mattn/go-runewidth/...", Open: []string{"cmd/scv"}, Why: "tables are the hand's business"},
 	{Import: "golang.org/x/term/...", Open: []string{"cmd/scv"}, Why: "the daemon has no terminal"},
 	{Import: "github.com/pelletier/go-toml/...", Open: []string{"daemon/config"}, Why: "config.toml is read in one place"},
+	{Import: "github.com/coder/acp-go-sdk/...", Open: []string{"daemon/agent", "internal/testexe"}, Why: "one driver speaks the Agent Client Protocol; the fake agents of tests are its other side"},
 	{Import: "encoding/json", Tests: true, Why: "version 1 is case-blind, drops duplicate keys and escapes HTML: use github.com/go-json-experiment/json or package wire"},
 
 	// Processes and signals.

@@ -11,7 +11,7 @@ import (
 var outside = map[string][]string{
 	"os":      {"Rename", "Link", "RemoveAll", "StartProcess"},
 	"syscall": {"Exec", "Kill"},
-	"unix":    {"Exec", "Kill", "PidfdSendSignal", "Renameat", "Renameat2"},
+	"unix":    {"Exec", "Kill", "PidfdSendSignal", "Renameat", "Renameat2", "Mkdir", "Rmdir"},
 	"tx":      {"Commit"}, // of bbolt
 	"adapter": {"Send"},   // of a channel
 }

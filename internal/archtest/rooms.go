@@ -54,7 +54,8 @@ var rooms = []Room{
 	{"daemon/agent", plain, "a port: a driver gets what it needs as values and functions, neither store nor bus"},
 	{"daemon/reconcile", ports, "the loop compares desired with observed and knows no platform by name"},
 	{"daemon/inbox", ports, "answers and rules come to it as functions, so that no import points upward"},
-	{"daemon/turn", append([]string{"daemon/delegation"}, ports...), "a turn is one run and its reply; it knows agents and channels only by their ports"},
+	{"daemon/live", append([]string{"daemon/delegation"}, ports...), "it keeps agents between turns, whoever's turns they are"},
+	{"daemon/turn", append([]string{"daemon/delegation", "daemon/live"}, ports...), "a turn is one run and its reply; it knows agents and channels only by their ports"},
 	{"daemon/outbox", ports, "it knows channels only by their port"},
 	{"daemon/delegation", append([]string{"daemon/caller"}, ports...), "it tells caller which runs there are and keeps records of runs; who asked for them is not its business"},
 	{"daemon", []string{"daemon/...", "store", "wire/...", "internal/clock", "internal/failpoint", "internal/layout"}, "the composition root is where the limbs meet; the past is the store's business"},
@@ -73,7 +74,12 @@ var handFiles = map[string][]string{
 	"store_change.go":  {"store", "migrations"},
 	"agents.go":        {"daemon/agent", "daemon/config"},
 
+	"delegate_here.go":   {"daemon/agent", "daemon/config"},
+	"delegate_run.go":    {"daemon/agent", "daemon/process"}, // it owns its run
+	"delegate_output.go": {"daemon/agent"},
+
 	"doctor_config.go": {"daemon/config"},
+	"doctor_store.go":  {"store"},
 }
 
 func checkRooms(t *Tree) []Breach {

@@ -16,13 +16,16 @@ const (
 	SendBefore        = "send.before" // of a message to a platform
 	SendAfter         = "send.after"
 	RunFiles          = "run.files" // removal of what a run printed
+	CgroupMake        = "cgroup.make"
+	CgroupKill        = "cgroup.kill" // of all that is in a run's cgroup
+	CgroupRemove      = "cgroup.remove"
 	SocketRemove      = "socket.remove"
 )
 
 // All lists the points, for the tests that walk them.
 var All = []string{
 	StoreCommitBefore, StoreCommitAfter, StoreRename, SpawnBefore, SpawnAfter, Signal,
-	SendBefore, SendAfter, RunFiles, SocketRemove,
+	SendBefore, SendAfter, RunFiles, CgroupMake, CgroupKill, CgroupRemove, SocketRemove,
 }
 
 // The faults that a harness must be able to find: each breaks one promise on purpose.

@@ -74,6 +74,8 @@ func (p *program) do(s Step) error {
 			_ = c.Wait() // how they end is their business
 		}
 		p.children = nil
+	case s.ACP != nil:
+		return p.speak(*s.ACP)
 	case s.Exec != nil:
 		path, args := Command(s.Exec)
 		return syscall.Exec(path, append([]string{path}, append(args, p.args...)...), os.Environ())

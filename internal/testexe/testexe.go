@@ -57,6 +57,7 @@ type Step struct {
 	CloseOutput bool   `json:",omitzero"` // stdout and stderr
 	Spawn       *Spawn `json:",omitzero"`
 	WaitAll     bool   `json:",omitzero"` // for the children spawned plainly
+	ACP         *ACP   `json:",omitzero"` // speaks that protocol until stdin ends
 	Exec        Script `json:",omitzero"` // becomes this script: same pid, new program
 	KillSelf    bool   `json:",omitzero"` // by SIGKILL
 	Exit        *int   `json:",omitzero"`

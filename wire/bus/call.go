@@ -162,3 +162,28 @@ func (c *Client) ChatAttach(ctx context.Context, r wire.ChatAttach) (wire.ChatAt
 func (c *Client) StoreSnapshot(ctx context.Context) (wire.StoreSnapshot, error) {
 	return ask[wire.StoreSnapshot](ctx, c, wire.SubjectStoreSnapshot, wire.StoreSnapshotRequest{})
 }
+
+// DelegationStart has the daemon run an agent in the background.
+func (c *Client) DelegationStart(ctx context.Context, r wire.DelegationStart) (wire.DelegationTicket, error) {
+	return ask[wire.DelegationTicket](ctx, c, wire.SubjectDelegationStart, r)
+}
+
+// DelegationRegister puts a run that the caller owns on record, first without and then with its process.
+func (c *Client) DelegationRegister(ctx context.Context, r wire.DelegationRegister) (wire.DelegationLease, error) {
+	return ask[wire.DelegationLease](ctx, c, wire.SubjectDelegationRegister, r)
+}
+
+// DelegationUpdate ends the record of a run that the caller owns.
+func (c *Client) DelegationUpdate(ctx context.Context, r wire.DelegationUpdate) (wire.DelegationReport, error) {
+	return ask[wire.DelegationReport](ctx, c, wire.SubjectDelegationUpdate, r)
+}
+
+// DelegationWait tells how a run stands; it does not wait itself. Watch first, then ask.
+func (c *Client) DelegationWait(ctx context.Context, handle string) (wire.DelegationReport, error) {
+	return ask[wire.DelegationReport](ctx, c, wire.SubjectDelegationWait, wire.DelegationHandle{Handle: handle})
+}
+
+// DelegationExplain tells by what each process of a run is known to belong to it.
+func (c *Client) DelegationExplain(ctx context.Context, handle string) (wire.DelegationEvidence, error) {
+	return ask[wire.DelegationEvidence](ctx, c, wire.SubjectDelegationExplain, wire.DelegationHandle{Handle: handle})
+}

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -103,8 +105,6 @@ type heardConn struct {
 
 func (c *heardConn) Read(p []byte) (int, error) { return c.in.Read(p) }
 
-var refusedLine = regexp.MustCompile(`^-ERR '(.*)'\r?\n$`)
-
 // refusal reads why the daemon turns this connection away where it does so before anything else: of
 // that, nats.go only says that something else was expected.
 func (c *heardConn) refusal() error {
@@ -116,11 +116,12 @@ func (c *heardConn) refusal() error {
 		return nil
 	}
 	line, err := c.in.ReadSlice('\n')
-	m := refusedLine.FindSubmatch(line)
-	if err != nil || m == nil {
+	words, begins := bytes.CutPrefix(bytes.TrimRight(line, "\r\n"), []byte("-ERR '"))
+	words, ends := bytes.CutSuffix(words, []byte("'"))
+	if err != nil || !begins || !ends {
 		return ErrTurnedAway
 	}
-	return fmt.Errorf("%w: %s", ErrTurnedAway, m[1])
+	return fmt.Errorf("%w: %s", ErrTurnedAway, words)
 }
 
 func (l *link) release() {
@@ -129,12 +130,17 @@ func (l *link) release() {
 	}
 }
 
+// tooMany begins what nats.go makes of a refusal for want of a place.
+const tooMany = "nats: maximum connections exceeded"
+
 func (l *link) explain(err error) error {
 	switch {
 	case l.err != nil && l.ctx.Err() == nil:
 		return l.err
 	case l.ctx.Err() != nil:
 		return fmt.Errorf("cannot connect: %w", plain(l.ctx.Err()))
+	case strings.HasPrefix(err.Error(), tooMany): // said after the greeting to one of a crowd
+		return fmt.Errorf("%w: %s", ErrTurnedAway, strings.TrimPrefix(err.Error(), "nats: "))
 	}
 	return fmt.Errorf("cannot connect: %w", plain(err))
 }
@@ -157,10 +163,13 @@ func (c *Client) Close() {
 // Closed is closed once the connection is gone, whoever ended it.
 func (c *Client) Closed() <-chan struct{} { return c.closed }
 
-var deniedPublish = regexp.MustCompile(`(?i)permissions violation for publish to "([^"]+)"`)
+// deniedPublish is what the server says of a subject that may not be asked. It is heard by few.
+var deniedPublish = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)permissions violation for publish to "([^"]+)"`)
+})
 
 func (c *Client) onError(_ *nats.Conn, _ *nats.Subscription, err error) {
-	if m := deniedPublish.FindStringSubmatch(err.Error()); m != nil {
+	if m := deniedPublish().FindStringSubmatch(err.Error()); m != nil {
 		c.allowance(m[1]).deny(ErrTooOld)
 	}
 }

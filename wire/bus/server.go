@@ -2,10 +2,10 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"regexp"
 	"sync"
 	"time"
 
@@ -57,8 +57,6 @@ type Server struct {
 	tasks    sync.WaitGroup
 }
 
-var semantic = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`)
-
 // Serve connects as the user daemon and answers on the endpoints until Close. conn gives a connection
 // to the embedded server, whenever one is needed; pass is the password that goes with it. ctx gives the
 // handlers their values only: Close is what ends them.
@@ -90,10 +88,12 @@ type provider func() (net.Conn, error)
 func (p provider) InProcessConn() (net.Conn, error) { return p() }
 
 func (s *Server) addService(version string, endpoints []Endpoint) error {
-	if !semantic.MatchString(version) {
-		version = "0.0.0" // a build without a release number; DaemonStatus tells the real one
+	config := micro.Config{Name: "scv", Version: version, QueueGroupDisabled: true}
+	service, err := micro.AddService(s.nc, config)
+	if errors.Is(err, micro.ErrConfigValidation) {
+		config.Version = "0.0.0" // a build without a release number; DaemonStatus tells the real one
+		service, err = micro.AddService(s.nc, config)
 	}
-	service, err := micro.AddService(s.nc, micro.Config{Name: "scv", Version: version, QueueGroupDisabled: true})
 	if err != nil {
 		return fmt.Errorf("cannot add the service: %w", err)
 	}

@@ -87,3 +87,8 @@ func forward[T any, P wire.Message[T]](ctx context.Context, c *Client, from <-ch
 		}
 	}
 }
+
+// WatchDelegation follows one run, as WatchConfirm does a question. An event has no text: ask for the report.
+func (c *Client) WatchDelegation(ctx context.Context, handle string) (<-chan wire.DelegationReport, error) {
+	return watch[wire.DelegationReport](ctx, c, wire.EventRun, handle)
+}

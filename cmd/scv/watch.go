@@ -3,26 +3,31 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 )
 
-// watchStatus shows the status again and again. The daemon must be there at first; later it may come and
+// look is what the daemon said of something at one moment.
+type look interface {
+	print(a *app, json bool) error
+	still() look // the same without what changes by the hour alone: ages, times
+}
+
+// watchLooks shows something again and again. The daemon must be there at first; later it may come and
 // go, which is shown too. An interrupt is the ordinary end.
-func (a *app) watchStatus(json bool) error {
+func (a *app) watchLooks(json bool, take func(*app) (look, error)) error {
 	quiet := *a
 	quiet.watched = false // a word on stderr would tear the picture
 	shown := display{a: a}
 	for last := ""; ; {
-		look, err := quiet.lookAtStatus(json)
+		l, err := take(&quiet)
 		switch {
 		case a.ctx.Err() != nil:
 			return nil
 		case err != nil && last == "":
 			return err
 		}
-		text, key := look.frame(&quiet, json, err)
+		text, key := frame(&quiet, l, json, err)
 		if a.screen && !json {
 			err = shown.draw(text)
 		} else if key != last {
@@ -38,20 +43,15 @@ func (a *app) watchStatus(json bool) error {
 }
 
 // frame is what is shown of a look, and a key that changes only when it does: ages do not count.
-func (l statusLook) frame(a *app, json bool, failed error) (text, key string) {
+func frame(a *app, l look, json bool, failed error) (text, key string) {
 	if failed != nil {
 		text = "scv: " + line(failed.Error()) + "\n"
 		return text, text
 	}
-	still := l
-	still.status.Components = slices.Clone(l.status.Components)
-	for i := range still.status.Components {
-		still.status.Components[i].LastSuccessUnixSeconds = nil
-	}
-	return l.text(a, json), still.text(a, json)
+	return textOf(a, l, json), textOf(a, l.still(), json)
 }
 
-func (l statusLook) text(a *app, json bool) string {
+func textOf(a *app, l look, json bool) string {
 	var b strings.Builder
 	onto := *a
 	onto.stdout = &b

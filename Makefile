@@ -20,10 +20,10 @@ TESTFLAGS ?= -p 2 -count=1 -timeout 25m
 NIGHTLY := Crashes|Failpoints|PowerCut|Damaged|Malformed|Spoofed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo bench test nightly check build install format vet staticcheck archtest generated
+.PHONY: help demo bench test test-agents nightly check build install format vet staticcheck archtest generated
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build ## show what SCV does, in half a minute and without touching your files
 	@go run -buildvcs=false ./internal/demo -scv ./bin/scv
@@ -40,10 +40,14 @@ test: ## run every test, with the race detector where a C compiler is found
 		go test $(TESTFLAGS) ./...; \
 	fi
 
+test-agents: ## the tests with the real Codex and Claude Code (needs npm; installs them into a cache folder)
+	@.ci/agents
+
 nightly: ## the long loops: hours, not minutes; sizes by SCV_CRASH_ROUNDS and the like
 	SCV_CRASH_ROUNDS=$${SCV_CRASH_ROUNDS:-10000} SCV_POWER_CUTS=$${SCV_POWER_CUTS:-2000} SCV_LONG=1 SCV_SPOOFS=1000 SCV_MALFORMED=100000 \
 		go test -timeout 12h -v -run '$(NIGHTLY)' ./cmd/scv ./internal/powercut ./store
 	go test -timeout 2h -run Races -rapid.checks=20000 ./daemon/confirm
+	SCV_CROWD=10000 SCV_CROWD_P99_MS=250 go test -count=1 -v -run CrowdAtTheDoor ./cmd/scv
 
 check: format vet staticcheck archtest generated test ## everything CI checks, in the same order
 
@@ -61,7 +65,7 @@ format: ## fail if a file is not formatted (gofumpt)
 
 vet: ## vet for Linux and macOS, build for macOS
 	GOOS=linux go vet ./...
-	GOOS=linux go vet -tags failpoints ./...
+	GOOS=linux go vet -tags failpoints,agents ./...
 	$(DARWIN) go build -buildvcs=false ./...
 	$(DARWIN) go vet ./...
 

@@ -10,6 +10,7 @@ import (
 	"scv/daemon/channel/local"
 	"scv/daemon/config"
 	"scv/daemon/reconcile"
+	"scv/internal/failpoint"
 	"scv/store"
 	"scv/wire"
 )
@@ -131,7 +132,7 @@ func accountOf(id, owner string) channel.Account {
 
 // makeAdapter builds the adapter of one run of an account.
 func (d *Daemon) makeAdapter(want reconcile.Desired, host channel.Host) (channel.Adapter, error) {
-	if want.Account.Channel != "local" {
+	if want.Account.Channel != "local" || failpoint.Broken(failpoint.BrokenAccount) {
 		return nil, channel.Permanent("this release has no channel " + want.Account.Channel)
 	}
 	a := local.New(want.Account, host, func(ctx context.Context, out channel.Outgoing) (channel.Receipt, error) {

@@ -10,7 +10,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"scv/daemon/agent"
@@ -18,13 +20,16 @@ import (
 	"scv/daemon/delegation"
 	"scv/daemon/inbox"
 	"scv/daemon/live"
+	"scv/daemon/lock"
 	"scv/daemon/logfile"
 	"scv/daemon/outbox"
 	"scv/daemon/process"
 	"scv/daemon/reconcile"
+	"scv/daemon/restart"
 	"scv/daemon/transport"
 	"scv/daemon/turn"
 	"scv/internal/clock"
+	"scv/internal/failpoint"
 	"scv/store"
 	"scv/wire/bus"
 )
@@ -42,6 +47,16 @@ type Options struct {
 	// Ready is called once, when the first request can be answered.
 	Ready func(home, socket string)
 
+	// What a restart needs. Without Args there is none.
+	Args    []string        // of this process, its name among them
+	Commit  string          // of this release
+	Schema  uint64          // newest store schema that this release reads
+	Link    string          // what Start.Binary says, as a symbolic link, as long as it leads to this release
+	Stderr  *os.File        // of this process, for a daemon that serves in its place
+	Start   *restart.Start  // what Boot has found; nil: nothing
+	Signals process.Signals // that ask for the end
+	Launch  restart.Launch
+
 	// clock and inProcess are for tests in virtual time: no socket, no subreaper.
 	clock     clock.Clock
 	inProcess bool
@@ -51,7 +66,7 @@ type Options struct {
 type Daemon struct {
 	o     Options
 	home  Home
-	lock  *lock
+	lock  *lock.Lock
 	self  process.ID
 	log   *slog.Logger
 	file  *logfile.File // half of log; nil until the home is ours
@@ -65,6 +80,7 @@ type Daemon struct {
 	cgroups   process.Cgroups // where runs get their own
 	runs      *delegation.Keeper
 	questions *questions
+	notices   notices
 	inbox     *inbox.Inbox
 	live      *live.Pool
 	turns     *turn.Engine
@@ -76,37 +92,76 @@ type Daemon struct {
 	locals    locals
 	told      onceSet // runs whose owner heard that they tried a closed door
 	rooms     rooms
+
+	serving atomic.Pointer[transport.Server] // nil until it takes connections
+	leaving chan departure                   // has an element once the daemon goes over to another release
+	moving  moving
+	proving proving
+
+	examining sync.Mutex // one request to restart at a time
 }
 
-// Run serves the home until ctx ends. It returns nil after an orderly stop.
-func Run(ctx context.Context, o Options) (err error) {
+// Run serves the home until ctx ends. It returns nil after an orderly stop. Where another release was to take
+// over in place and could not, the daemon begins anew in this same process.
+func Run(ctx context.Context, o Options) error {
 	if o.clock == nil {
 		o.clock = clock.System{}
 	}
-	d := &Daemon{o: o, log: o.Log, clock: o.clock}
+	if o.Start == nil {
+		o.Start = &restart.Start{Role: lock.Daemon}
+	}
+	procs := process.NewTable()
+	for {
+		again, err := newDaemon(o, procs).run(ctx)
+		if again == nil {
+			return err
+		}
+		o.Start = again
+	}
+}
+
+func newDaemon(o Options, procs *process.Table) *Daemon {
+	return &Daemon{
+		o: o, log: o.Log, clock: o.clock, procs: procs, leaving: make(chan departure, 1),
+		proving: proving{lost: make(chan error, 1)},
+	}
+}
+
+// run is one life. It returns with what the next one starts with, if there is to be one.
+func (d *Daemon) run(ctx context.Context) (again *restart.Start, err error) {
 	defer func() { d.rooms.stop(d.log) }()
 	defer func() { d.noteFailure(err) }() // while the log is still open
 	for _, step := range d.steps() {
 		if ctx.Err() != nil {
-			return nil
+			return nil, nil
 		}
 		if err := step.run(ctx); err != nil {
 			if ctx.Err() != nil {
-				return nil
+				return nil, nil
 			}
-			if damaged(err) {
-				return d.serveSafely(ctx, err)
+			if damaged(err) && d.proving.Probation == nil { // a new release that cannot read its store is no good
+				return nil, d.serveSafely(ctx, err)
 			}
-			return fmt.Errorf("cannot start (%s): %w", step.name, err)
+			return nil, fmt.Errorf("cannot start (%s): %w", step.name, err)
 		}
 	}
-	if o.Ready != nil {
-		o.Ready(d.home.Path, d.transport.SocketPath())
+	if d.o.Ready != nil {
+		d.o.Ready(d.home.Path, d.transport.SocketPath())
 	}
-	d.log.Info("serving", "home", d.home.Path, "pid", d.self.PID, "version", o.Version)
-	<-ctx.Done()
+	if err := failpoint.Hit(failpoint.RestartServing); err != nil {
+		return nil, err
+	}
+	d.log.Info("serving", "home", d.home.Path, "pid", d.self.PID, "version", d.o.Version)
+	select {
+	case <-ctx.Done():
+		d.noteStop()
+	case err := <-d.proving.lost:
+		return nil, err
+	case to := <-d.leaving:
+		return d.depart(ctx, to)
+	}
 	d.log.Info("stopping")
-	return nil
+	return nil, nil
 }
 
 type step struct {
@@ -120,12 +175,14 @@ func (d *Daemon) steps() []step {
 	return []step{
 		{"home", d.openHome},
 		{"log", d.openLog},
+		{"restart", d.beginProving},
 		{"embedded server", d.beginTransport},
 		{"configuration", d.loadConfig},
 		{"store", d.openStore},
 		{"processes", d.openProcesses},
 		{"rooms", d.makeRooms},
 		{"accounts", d.prepareAccounts},
+		{"end of the restart", d.holdChanges},
 		{"delegations", d.startRuns},
 		{"questions", d.startQuestions},
 		{"deliveries", d.startWork},
@@ -133,18 +190,20 @@ func (d *Daemon) steps() []step {
 	}
 }
 
-func (d *Daemon) openHome(context.Context) (err error) {
+func (d *Daemon) openHome(ctx context.Context) (err error) {
 	if d.home, err = OpenHome(d.o.Home); err != nil {
 		return err
 	}
 	if d.self, err = process.Self(); err != nil {
 		return fmt.Errorf("cannot tell who we are: %w", err)
 	}
-	if d.lock, err = d.home.take(d.self.PID); err != nil {
-		return err
+	if d.lock = d.o.Start.Lock; d.lock == nil {
+		if d.lock, err = d.home.take(ctx, d.self); err != nil {
+			return err
+		}
 	}
-	d.rooms.opened("lock", func() error { d.lock.release(); return nil })
-	return nil
+	d.rooms.opened("lock", d.closeLock)
+	return d.o.Start.Err
 }
 
 // loadConfig reads config.toml. A start with a broken one is refused: agents may be meant to be
@@ -171,9 +230,11 @@ func (d *Daemon) useConfig(c config.Config) {
 }
 
 func (d *Daemon) openProcesses(context.Context) error {
-	d.procs = process.NewTable()
 	if d.o.inProcess {
 		return nil
+	}
+	if err := process.KeepSpares(); err != nil {
+		d.log.Warn("a kill may fail where no descriptors are left", "err", err)
 	}
 	if err := process.BecomeSubreaper(); err != nil {
 		d.log.Warn("what an agent leaves behind can escape to the system", "err", err)

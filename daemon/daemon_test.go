@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"scv/daemon/caller"
+	"scv/daemon/process"
+	"scv/daemon/restart"
 	"scv/daemon/transport"
 	"scv/internal/clock"
 	"scv/wire"
@@ -29,13 +31,10 @@ type started struct {
 func startInProcess(t *testing.T, home string, clk *clock.Virtual) *started {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	d := &Daemon{
-		o: Options{
-			Home: home, Version: "test", Log: slog.New(slog.DiscardHandler), Getenv: func(string) string { return "" },
-			Environ: os.Environ(), inProcess: true,
-		},
-		log: slog.New(slog.DiscardHandler), clock: clk,
-	}
+	d := newDaemon(Options{
+		Home: home, Version: "test", Log: slog.New(slog.DiscardHandler), Getenv: func(string) string { return "" },
+		Environ: os.Environ(), Start: &restart.Start{}, inProcess: true, clock: clk,
+	}, process.NewTable())
 	for _, step := range d.steps() {
 		if err := step.run(ctx); err != nil {
 			t.Fatalf("%s: %v", step.name, err)

@@ -21,7 +21,12 @@ import (
 // delivered. A repeat under the same request id is the same question.
 func (d *Daemon) handleConfirmAsk(ctx context.Context, c call, command wire.Command) (wire.DaemonStatus, error) {
 	request := command.(wire.ConfirmAskCommand)
-	target, err := d.whomToAsk(c, request)
+	if request.Parent != nil {
+		if _, err := notify.Parse(*request.Parent); err != nil {
+			return wire.DaemonStatus{}, err
+		}
+	}
+	target, err := d.whomToTell(c)
 	if err != nil {
 		return wire.DaemonStatus{}, err
 	}
@@ -81,14 +86,9 @@ func (d *Daemon) ask(tx *store.Delivery, ask confirm.Ask, now clock.Stamp, id st
 	return question, err
 }
 
-// whomToAsk is the chat that hears the question.
-func (d *Daemon) whomToAsk(c call, request wire.ConfirmAskCommand) (notify.Target, error) {
+// whomToTell is the chat that hears a question or a notice.
+func (d *Daemon) whomToTell(c call) (notify.Target, error) {
 	facts := d.notifyFacts()
-	if request.Parent != nil {
-		if _, err := notify.Parse(*request.Parent); err != nil {
-			return notify.Target{}, err
-		}
-	}
 	v := c.peer.Verdict
 	if v.Inside && v.Run() == "" {
 		return notify.Target{}, wire.Refuse(wire.ConfirmError,

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"regexp"
+	"sync"
 	"time"
 
 	"scv/daemon/channel/local"
@@ -21,7 +22,9 @@ const maxJobs = 64
 const maxRunSeconds = 7 * 24 * 3600
 
 // conversationName is the form of a conversation's name, which becomes part of a key.
-var conversationName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+var conversationName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+})
 
 // handleDelegationStart takes a task for the background and replies once it is durable. The handle comes
 // from the request's id, so that a repeat is the same run.
@@ -97,7 +100,7 @@ func (d *Daemon) checkStart(ask wire.DelegationStart) error {
 }
 
 func checkConversation(name *string) error {
-	if name != nil && !conversationName.MatchString(*name) {
+	if name != nil && !conversationName().MatchString(*name) {
 		return wire.Refuse(wire.InvalidRequest, "a conversation is named by 1 to 64 of A-Z a-z 0-9 . _ -")
 	}
 	return nil

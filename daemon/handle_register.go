@@ -6,6 +6,7 @@ import (
 	"scv/daemon/config"
 	"scv/daemon/delegation"
 	"scv/daemon/process"
+	"scv/daemon/turn"
 	"scv/store"
 	"scv/wire"
 )
@@ -60,7 +61,7 @@ func (d *Daemon) lease(handle string, about store.Delegation) wire.DelegationLea
 	lease := wire.DelegationLease{Parent: env["SCV_PARENT"], Depth: about.Depth, Tools: about.Tools}
 	err := d.store.View(func(v *store.View) error {
 		c, known := v.Conversation(about.Account, about.Memory)
-		if known && about.Memory != "" && c.Agent == about.Agent && c.Session != "" {
+		if known && about.Memory != "" && turn.GoesOn(c, about.Agent, about.Cwd) && c.Session != "" {
 			lease.AgentSession = &c.Session
 		}
 		return nil
@@ -112,13 +113,13 @@ func (d *Daemon) keepMemory(tx *store.Delivery, record store.Delegation, session
 		return nil
 	}
 	c, _ := tx.Conversation(record.Account, record.Memory)
-	if c.Agent != record.Agent {
+	if !turn.GoesOn(c, record.Agent, record.Cwd) {
 		c.Session = ""
 	}
 	if session != nil {
 		c.Session = *session
 	}
-	c.Agent, c.Turns, c.LastUse = record.Agent, c.Turns+1, d.clock.Now()
+	c.Agent, c.Folder, c.Turns, c.LastUse = record.Agent, record.Cwd, c.Turns+1, d.clock.Now()
 	return tx.PutConversation(record.Account, record.Memory, c)
 }
 

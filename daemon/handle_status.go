@@ -5,15 +5,30 @@ import (
 	"os"
 
 	"scv/daemon/config"
+	"scv/internal/failpoint"
 	"scv/wire"
 )
 
 // status is what every accepted command replies with.
 func (d *Daemon) status() (wire.DaemonStatus, error) {
 	runs, err := d.runs.Summary()
-	return wire.DaemonStatus{
-		Version: d.o.Version, PID: uint32(os.Getpid()), Components: d.accounts.Health(), Delegations: runs,
-	}, err
+	version := d.o.Version
+	if failpoint.Broken(failpoint.BrokenVersion) {
+		version = "9.9.9"
+	}
+	s := wire.DaemonStatus{
+		Version: version, PID: uint32(os.Getpid()), Components: d.accounts.Health(), Delegations: runs,
+	}
+	if err != nil {
+		return s, err
+	}
+	plan, under, err := d.plan()
+	if err != nil || !under {
+		return s, err
+	}
+	work, err := d.work(plan)
+	s.Restart = restartInfo(plan, work)
+	return s, err
 }
 
 func (d *Daemon) handleStatus(context.Context, call, wire.Command) (wire.DaemonStatus, error) {
@@ -33,10 +48,4 @@ func (d *Daemon) handleReload(ctx context.Context, c call, _ wire.Command) (wire
 	}
 	d.wake()
 	return d.status()
-}
-
-// handleRestart refuses for now.
-func (d *Daemon) handleRestart(context.Context, call, wire.Command) (wire.DaemonStatus, error) {
-	return wire.DaemonStatus{}, wire.Refuse(wire.RestartError,
-		"this release cannot restart itself: stop it (SIGTERM) and start the new one; nothing is lost by that")
 }

@@ -1,16 +1,13 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"time"
 
-	"golang.org/x/sys/unix"
-
+	"scv/daemon/lock"
 	"scv/daemon/process"
 	"scv/internal/layout"
 )
@@ -62,87 +59,11 @@ func cure(path string) string {
 // join is a file of the home.
 func (h Home) join(name string) string { return filepath.Join(h.Path, name) }
 
-// lock is the right to the home. The inode is never renamed or removed, so that two holders can never
-// hold two files.
-type lock struct{ file *os.File }
-
-// ErrRunning says that another daemon holds the home.
-var ErrRunning = errors.New("another scv is running")
-
-// leftBehind is how long a lock whose daemon is gone may be held: a child that is being started is a copy
-// of the daemon, with its lock, until it runs its own program, also if the daemon is killed meanwhile.
-const leftBehind = 5 * time.Second
-
-// take gets the lock, or says who has it: at once if that is a daemon that lives.
-func (h Home) take(pid int) (*lock, error) {
-	path := h.join(layout.Lock)
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("cannot open lock %q: %w", path, err)
+// take gets the right to the home, or says who has it.
+func (h Home) take(ctx context.Context, self process.ID) (*lock.Lock, error) {
+	held, err := lock.Take(ctx, h.join(layout.Lock), lock.Own(self, lock.Daemon, ""))
+	if errors.Is(err, lock.ErrRunning) {
+		return nil, fmt.Errorf("cannot start in %q: %w", h.Path, err)
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	for deadline := time.Now().Add(leftBehind); errors.Is(err, unix.EWOULDBLOCK) && gone(holder(f)) && time.Now().Before(deadline); {
-		time.Sleep(10 * time.Millisecond)
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	}
-	if err != nil {
-		defer f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("cannot start in %q: %w there with pid %s", h.Path, ErrRunning, holder(f))
-		}
-		return nil, fmt.Errorf("cannot lock %q: %w", path, err)
-	}
-	if err := writePID(f, pid); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("cannot write lock %q: %w", path, err)
-	}
-	return &lock{file: f}, nil
+	return held, err
 }
-
-// writePID puts one fixed-size line into the lock, so that no reader sees half of it.
-func writePID(f *os.File, pid int) error {
-	if _, err := f.WriteAt([]byte(fmt.Sprintf("%-20d\n", pid)), 0); err != nil {
-		return err
-	}
-	return f.Truncate(21)
-}
-
-func holder(f *os.File) string {
-	b := make([]byte, 21)
-	n, _ := f.ReadAt(b, 0)
-	pid := strings.TrimSpace(string(b[:n]))
-	if _, err := strconv.Atoi(pid); err != nil {
-		return "unknown"
-	}
-	return pid
-}
-
-// gone reports whether no process has this pid, or one that has ended.
-func gone(pid string) bool {
-	n, err := strconv.Atoi(pid)
-	if err != nil {
-		return false // it is being written
-	}
-	id, err := process.Lookup(n)
-	return errors.Is(err, os.ErrProcessDone) || err == nil && !id.Alive()
-}
-
-// stands reports whether what stands in the home is the lock we hold. If somebody removed or replaced
-// it, the home may be another daemon's by now, and with it the socket.
-func (l *lock) stands() error {
-	held, err := l.file.Stat()
-	if err != nil {
-		return fmt.Errorf("cannot look at the lock we hold: %w", err)
-	}
-	there, err := os.Stat(l.file.Name())
-	if err != nil {
-		return fmt.Errorf("cannot tell whose home it is: %w", err)
-	}
-	if !os.SameFile(held, there) {
-		return fmt.Errorf("the home may be another daemon's: %q is not the lock that we hold", l.file.Name())
-	}
-	return nil
-}
-
-// release gives the right back. The file stays.
-func (l *lock) release() { l.file.Close() }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"scv/daemon/restart"
 	"scv/internal/layout"
 	"scv/store"
 )
@@ -38,6 +39,10 @@ func (d *Daemon) openStore(ctx context.Context) error {
 }
 
 func (d *Daemon) openReady(ctx context.Context, path string) (err error) {
+	if d.moves() {
+		d.phase(restart.Migrating)
+		defer d.phase(restart.Starting)
+	}
 	d.store, err = store.Open(ctx, store.Options{
 		Path: path, Clock: d.clock, Log: d.log, Release: d.o.Version, Instance: d.home.Instance,
 	})

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"scv/daemon/process"
+	"scv/daemon/restart"
 	"scv/internal/clock"
 	"scv/internal/layout"
 	"scv/store"
@@ -20,10 +22,10 @@ import (
 func openOnly(t *testing.T, home string, fresh bool, use func(*Daemon)) (log string, err error) {
 	t.Helper()
 	var lines strings.Builder
-	d := &Daemon{
-		o:   Options{Home: home, Version: "test", inProcess: true, Fresh: fresh, Getenv: func(string) string { return "" }},
-		log: slog.New(slog.NewTextHandler(&lines, nil)), clock: clock.System{},
-	}
+	d := newDaemon(Options{
+		Home: home, Version: "test", inProcess: true, Fresh: fresh, Getenv: func(string) string { return "" },
+		Log: slog.New(slog.NewTextHandler(&lines, nil)), clock: clock.System{}, Start: &restart.Start{},
+	}, process.NewTable())
 	defer func() { d.rooms.stop(d.log); log = lines.String() }()
 	if err := d.openHome(t.Context()); err != nil {
 		t.Fatal(err)

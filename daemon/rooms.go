@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 )
 
@@ -11,7 +12,10 @@ import (
 const stopBudget = 7 * time.Second
 
 // rooms remembers how to undo what was started. It is used by one goroutine.
-type rooms struct{ undo []undo }
+type rooms struct {
+	undo  []undo
+	cause error // why the contexts of rooms end, nil for an ordinary stop
+}
 
 type undo struct {
 	name string
@@ -25,13 +29,26 @@ func (r *rooms) opened(name string, undoing func() error) {
 
 // running starts a room's loop and registers its end: its context is cancelled and it is waited for.
 func (r *rooms) running(name string, run func(context.Context) error) {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- run(ctx) }()
 	r.opened(name, func() error {
-		cancel()
+		cancel(r.cause)
 		return <-done
 	})
+}
+
+// before moves the undoing of rooms ahead of all others, in the order in which a stop takes them.
+func (r *rooms) before(names ...string) {
+	var later, first []undo
+	for _, u := range r.undo {
+		if slices.Contains(names, u.name) {
+			first = append(first, u)
+		} else {
+			later = append(later, u)
+		}
+	}
+	r.undo = append(later, first...)
 }
 
 // stop undoes everything in reverse. A room that takes too long is left behind with a line in the log:

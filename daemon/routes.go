@@ -60,7 +60,9 @@ func (d *Daemon) routes() []route {
 		{wire.SubjectConfirmList, caller.Outside, decoded(d.handleConfirmList)},
 		{wire.SubjectChatSend, caller.Outside, decoded(d.handleChatSend)},
 		{wire.SubjectChatAttach, caller.Outside, decoded(d.handleChatAttach)},
+		{wire.SubjectNotify, caller.Anyone, decoded(d.handleNotify)},
 		{wire.SubjectStoreSnapshot, caller.Outside, decoded(d.handleStoreSnapshot)},
+		{wire.SubjectRestartExplain, caller.Anyone, decoded(d.handleRestartExplain)},
 		{wire.SubjectDelegationStart, caller.Anyone, decoded(d.handleDelegationStart)},
 		{wire.SubjectDelegationRegister, caller.Anyone, decoded(d.handleDelegationRegister)},
 		{wire.SubjectDelegationUpdate, caller.OwnRun, decoded(d.handleDelegationUpdate)},
@@ -107,7 +109,7 @@ func (d *Daemon) refusal(subject string, err error) error {
 		return refused
 	case errors.Is(err, store.ErrUnavailable):
 		d.log.Error("the store refused", "subject", subject, "err", err)
-		return wire.Refuse(wire.Unavailable, "the store cannot be written now (is the disk full or read-only?); "+
+		return wire.Refuse(wire.Unavailable, "the store cannot be written now (is the disk full, read-only or failing?); "+
 			"reading and killing still work")
 	}
 	d.log.Error("request failed", "subject", subject, "err", err)

@@ -42,6 +42,8 @@ var allowed = map[string][]string{
 	"chat.send":           {"outside"},
 	"chat.attach":         {"outside"},
 	"store.snapshot":      {"outside"},
+	"notify":              {"outside", "inside", "some run"}, // which has no chat: refused, but not by the door
+	"restart.explain":     {"outside", "inside", "some run"},
 	"delegation.start":    {"outside", "inside", "some run"},
 	"delegation.register": {"outside", "inside", "some run"},
 	"delegation.update":   {"outside", "inside", "some run"}, // only its owner can: the process, not the run
@@ -77,7 +79,8 @@ func requests(t *testing.T, c *bus.Client, own, others string) map[string]func()
 			_, err := c.ChatSend(t.Context(), wire.ChatSend{Account: "default", ID: "x1", Text: "hello"})
 			return err
 		},
-		"chat.attach": func() error { _, err := c.ChatAttach(t.Context(), wire.ChatAttach{Account: "default"}); return err },
+		"chat.attach":     func() error { _, err := c.ChatAttach(t.Context(), wire.ChatAttach{Account: "default"}); return err },
+		"restart.explain": func() error { _, err := c.RestartExplain(t.Context(), wire.RestartExplain{}); return err },
 		"delegation.start": func() error {
 			_, err := c.DelegationStart(t.Context(), wire.DelegationStart{Agent: "none", Prompt: "hello", Cwd: "/"})
 			return err
@@ -92,6 +95,7 @@ func requests(t *testing.T, c *bus.Client, own, others string) map[string]func()
 		},
 		"delegation.wait":    func() error { _, err := c.DelegationWait(t.Context(), handle); return err },
 		"delegation.explain": func() error { _, err := c.DelegationExplain(t.Context(), handle); return err },
+		"notify":             func() error { _, err := c.Notify(t.Context(), "done"); return err },
 		"store.snapshot": func() error {
 			snapshot, err := c.StoreSnapshot(t.Context())
 			if err == nil {

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"time"
 
@@ -28,6 +29,7 @@ func (d *Daemon) makeRooms(context.Context) error {
 		Store: d.store, Clock: d.clock, Log: d.log, Procs: d.procs, Cgroups: d.cgroups, Self: d.self,
 		Instance: d.home.Instance, Home: d.home.Path, Parent: d.o.Getenv("SCV_PARENT"),
 		Depth: d.depth(), MaxDepth: uint32(d.config.Load().Delegations.MaxDepth),
+		Condenser: d.condenser,
 	})
 	d.questions = newQuestions(d)
 	d.inbox = inbox.New(inbox.Options{
@@ -40,7 +42,7 @@ func (d *Daemon) makeRooms(context.Context) error {
 	})
 	d.turns = turn.New(turn.Options{
 		Store: d.store, Clock: d.clock, Log: d.log, Runs: d.runs, Live: d.live, Agents: d.agents.Load,
-		Limits: d.turnLimits, Workspace: d.workspace, Replied: d.wake, Reported: d.publishReport,
+		Limits: d.turnLimits, Workspace: d.workspace, Replied: d.wake, Reported: d.publishReport, WhyCut: d.whyCut,
 		Found: func() []agent.Found { return agent.Find(agent.LookPath(d.o.Environ)) },
 	})
 	d.outbox = outbox.New(outbox.Options{
@@ -98,6 +100,7 @@ func (d *Daemon) startWork(context.Context) error {
 	d.rooms.running("live agents", d.live.Run) // closed once no turn runs any more
 	d.rooms.running("turns", d.turns.Run)
 	d.rooms.running("accounts", d.accounts.Run)
+	d.rooms.running("restarts", d.restarting)
 	return nil
 }
 
@@ -114,7 +117,8 @@ func (d *Daemon) startBus(ctx context.Context) error {
 func (d *Daemon) beginTransport(ctx context.Context) error {
 	options := transport.Options{Log: d.log, PID: process.PeerPID, EventSubjectsInside: []string{wire.EventConfirm + ">", wire.EventRun + ">"}}
 	if !d.o.inProcess {
-		options.SocketPath, options.Entitled = bus.SocketPath(d.home.Path, d.home.Instance), d.lock.stands
+		options.SocketPath, options.Entitled = bus.SocketPath(d.home.Path, d.home.Instance), d.lock.Stands
+		options.Listener = d.o.Start.Listener
 	}
 	up := make(chan struct{})
 	var server *transport.Server
@@ -141,7 +145,7 @@ func (d *Daemon) openDoor(ctx context.Context, identify func(*net.UnixConn) tran
 	if d.transport, err = d.embedded(); err != nil {
 		return err
 	}
-	d.rooms.opened("transport", func() error { d.transport.Close(); return nil })
+	d.rooms.opened("transport", func() error { return d.closeTransport(d.transport) })
 	server, err := bus.Serve(ctx, d.transport.DaemonConn, d.transport.DaemonPassword(), d.o.Version, endpoints, d.log)
 	if err != nil {
 		return err
@@ -151,6 +155,7 @@ func (d *Daemon) openDoor(ctx context.Context, identify func(*net.UnixConn) tran
 	if d.o.inProcess {
 		return nil
 	}
+	d.serving.Store(d.transport)
 	return d.transport.Open(identify)
 }
 
@@ -194,3 +199,12 @@ func (d *Daemon) publishEvent(subject string, v any) {
 }
 
 var _ outbox.Questions = (*questions)(nil)
+
+// condenser is how the output of a configured agent is made small.
+func (d *Daemon) condenser(name string) func(out io.Reader) ([]byte, error) {
+	a, known := d.agents.Load().Get(name)
+	if !known {
+		return nil
+	}
+	return agent.Condenser(a)
+}

@@ -71,6 +71,7 @@ type Seen struct {
 type Conversation struct {
 	Agent   string      `json:"agent"`
 	Session string      `json:"session,omitzero"` // the agent's own session id
+	Folder  string      `json:"folder,omitzero"`  // that the session belongs to; "": any
 	Turns   uint32      `json:"turns"`            // begun so far
 	LastUse clock.Stamp `json:"last_use"`
 }

@@ -116,7 +116,7 @@ var (
 		past: func(rec any, _ int, now clock.Stamp) bool { return now.Since(rec.(RunReport).Ended) > keepReports },
 	}
 	tableRestart = &Table{
-		Name: "restart", Key: `"plan" or restart id`, Writer: ByIntent, Doors: []string{"PutRestartPlan", "EndRestart"},
+		Name: "restart", Key: `"plan" or restart id`, Writer: ByAny, Doors: []string{"PutRestartPlan", "EndRestart"},
 		Keep: "the plan until its end; outcomes 30 days", form: keyText, read: readRecord[Restart], judge: judging(checkRestart),
 		counts: func(rec any) bool { return rec.(Restart).Step == RestartDone },
 		past:   func(rec any, _ int, now clock.Stamp) bool { return now.Since(rec.(Restart).Ended) > keepRestarts },

@@ -66,6 +66,8 @@ type Store struct {
 	written chan struct{} // closed when the writer has ended
 	stop    sync.Once
 
+	held atomic.Pointer[hold] // nil: writes go on
+
 	mu     sync.RWMutex // held for reading by every View; for writing while the handle changes
 	handle *handle      // nil when it is closed or could not be opened again
 
@@ -192,10 +194,21 @@ func (s *Store) read(fn func(*txn) error) error {
 
 var errNoHandle = errors.New("its file is not open")
 
-// reopen replaces a suspect handle. Only the writer calls it. After an error reads may still go on.
+// reopen replaces a suspect handle. Only the writer calls it. After an error reads may still go on: where
+// the file can not even be opened to write, as on a disk that fails or that the kernel has set read-only,
+// the old handle stays, and who asks is still told what runs, and can stop it.
 func (s *Store) reopen() error {
 	if !s.suspect && s.handle != nil {
 		return nil
+	}
+	if s.handle != nil && !s.handle.stuck.Load() {
+		file, err := os.OpenFile(s.path, os.O_RDWR, 0)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err == nil {
+			_ = file.Close()
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,27 +220,11 @@ func (s *Store) reopen() error {
 	}
 	h, err := openHandle(context.Background(), s.path, s.handleOptions())
 	if err != nil {
-		s.handle = s.forReading(err)
 		return err
 	}
 	s.handle, s.suspect = h, false
 	s.log.Info("store opened again after a failed write", "path", s.path)
 	return nil
-}
-
-// forReading opens the file only to read where it could not be opened to write, as on a disk that the
-// kernel has set read-only: without it nobody could even be told what runs, nor stop it. nil where that
-// fails too. The handle stays suspect, so that the next write tries again.
-func (s *Store) forReading(why error) *handle {
-	if errors.Is(why, ErrLocked) || errors.Is(why, ErrDamaged) {
-		return nil
-	}
-	h, err := openHandle(context.Background(), s.path, handleOptions{readOnly: true, timeout: s.lockTimeout})
-	if err != nil {
-		s.log.Error("store cannot be read", "path", s.path, "err", err)
-		return nil
-	}
-	return h
 }
 
 // complain logs a bad record once. The next Open moves it to quarantine.

@@ -28,6 +28,9 @@ func (s *Store) write(ctx context.Context, fn func(*txn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if err := s.held.Load().wait(ctx, s.closing); err != nil {
+		return err
+	}
 	select {
 	case s.calls <- c:
 		return <-c.done

@@ -102,7 +102,7 @@ func TestFieldsMatchTheTypes(t *testing.T) {
 		&AccountSet{}, &AccountSettings{}, &ChatSend{}, &ChatSent{}, &ChatAttach{}, &ChatAttached{}, &ChatLine{},
 		&StoreSnapshotRequest{}, &StoreSnapshot{},
 		&DelegationStart{}, &DelegationTicket{}, &DelegationRegister{}, &DelegationLease{}, &DelegationUpdate{},
-		&DelegationHandle{}, &DelegationReport{}, &DelegationEvidence{}, &ProcessTied{},
+		&DelegationHandle{}, &DelegationReport{}, &DelegationEvidence{}, &ProcessTied{}, &RestartExplain{}, &RestartDetail{},
 	} {
 		shape, fields := reflect.TypeOf(m).Elem(), m.fields()
 		if shape.NumField() != len(fields) {

@@ -10,6 +10,8 @@ const (
 	SubjectChatSend        = "daemon.chat.send"
 	SubjectChatAttach      = "daemon.chat.attach"
 	SubjectStoreSnapshot   = "daemon.store.snapshot"
+	SubjectNotify          = "daemon.notify"
+	SubjectRestartExplain  = "daemon.restart.explain"
 
 	SubjectDelegationStart    = "daemon.delegation.start"
 	SubjectDelegationRegister = "daemon.delegation.register"
@@ -48,6 +50,8 @@ func RequestSubjects() []string {
 		SubjectChatSend,
 		SubjectChatAttach,
 		SubjectStoreSnapshot,
+		SubjectNotify,
+		SubjectRestartExplain,
 		SubjectDelegationStart,
 		SubjectDelegationRegister,
 		SubjectDelegationUpdate,

@@ -85,7 +85,11 @@ var messages = map[string]again{
 	"DelegationOutcome":    valueAgain(readDelegationOutcome),
 	"DelegationReport":     messageAgain[DelegationReport],
 	"DelegationEvidence":   messageAgain[DelegationEvidence],
+	"RestartExplain":       messageAgain[RestartExplain],
+	"RestartDetail":        messageAgain[RestartDetail],
 	"ProcessTied":          messageAgain[ProcessTied],
+	"Notify":               messageAgain[Notify],
+	"Notified":             messageAgain[Notified],
 }
 
 const (

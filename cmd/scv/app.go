@@ -32,7 +32,7 @@ type app struct {
 }
 
 // pace is how often a waiting verb asks the daemon.
-type pace struct{ keepAlive, catchUp, watch time.Duration }
+type pace struct{ keepAlive, catchUp, watch, progress time.Duration }
 
 // home is the folder of this SCV as a canonical path; it need not exist.
 func (a *app) home() (string, error) {

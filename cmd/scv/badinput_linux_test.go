@@ -210,6 +210,9 @@ func changes(subject, body string) bool {
 	case wire.SubjectChatSend:
 		ask, err := wire.Decode[wire.ChatSend](data)
 		return readable(err) && ask.Account == "default" && validNames(ask.ID, ask.ID) && strings.TrimSpace(ask.Text) != ""
+	case wire.SubjectNotify:
+		ask, err := wire.Decode[wire.Notify](data)
+		return readable(err) && strings.TrimSpace(ask.Text) != "" && len(ask.Text) <= wire.MaxNotify
 	case wire.SubjectConfirmWithdraw:
 		_, err := wire.Decode[wire.ConfirmID](data)
 		return readable(err)

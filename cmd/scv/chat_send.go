@@ -23,7 +23,7 @@ type exchange struct {
 	text   string
 	sent   bool
 	seen   uint64   // newest line of the chat that was looked at
-	parts  []string // of an answer whose last part will tell whose it is
+	parts  []string // of an answer whose last part tells whose it is
 	done   bool
 	failed bool
 }
@@ -35,10 +35,8 @@ func (a *app) sendOne(text string, timeout time.Duration) error {
 	e := &exchange{a: a, id: randomID(), text: text}
 	err := a.stay(ctx, e.work)
 	switch {
-	case e.done && e.failed:
-		return ended(exitFailed)
 	case e.done:
-		return nil
+		return e.show()
 	case errors.Is(context.Cause(ctx), errTooLong):
 		return failf(exitFailed, "the message is not lost; its answer will show in: "+a.command("chat"),
 			"no answer within %s", timeout)
@@ -127,12 +125,18 @@ func (e *exchange) take(l wire.ChatLine) {
 
 func (e *exchange) finish(l wire.ChatLine) {
 	e.done, e.failed = true, l.Kind == wire.ChatFailure
-	for _, part := range e.parts {
+	e.parts = append(e.parts, l.Text)
+}
+
+// show prints the answer.
+func (e *exchange) show() error {
+	last := len(e.parts) - 1
+	for i, part := range e.parts {
+		if e.failed && i == last {
+			e.a.note("scv: %s", body(part))
+			return ended(exitFailed)
+		}
 		e.a.say("%s", body(part))
 	}
-	if e.failed {
-		e.a.note("scv: %s", body(l.Text))
-		return
-	}
-	e.a.say("%s", body(l.Text))
+	return nil
 }

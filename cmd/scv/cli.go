@@ -13,12 +13,14 @@ type commands struct {
 
 	Run         runCmd         `cmd:"" help:"Run the daemon in the foreground."`
 	Status      statusCmd      `cmd:"" help:"Show how the daemon and its channels are."`
+	Restart     restartCmd     `cmd:"" help:"Restart into a newly installed release."`
 	Logs        logsCmd        `cmd:"" help:"Show what the daemon logged."`
 	Doctor      doctorCmd      `cmd:"" help:"Look for what is wrong here, and say what to do."`
 	Reload      reloadCmd      `cmd:"" help:"Reread the configuration and apply it now."`
 	Chat        chatCmd        `cmd:"" help:"Talk to your agent here."`
 	Confirm     confirmCmd     `cmd:"" help:"Ask the owner a yes/no question in chat."`
 	Questions   questionsCmds  `cmd:"" help:"List the questions of scv confirm."`
+	Notify      notifyCmd      `cmd:"" help:"Tell the owner something in chat."`
 	Channels    channelsCmds   `cmd:"" help:"List and change the chat accounts."`
 	Agents      agentsCmd      `cmd:"" help:"Show which agents can be used here."`
 	Delegate    delegateCmd    `cmd:"" help:"Give a task to an agent, on record and under control."`
@@ -26,10 +28,15 @@ type commands struct {
 	Ps          delegationList `cmd:"" help:"Same as delegations."`
 	Kill        delegationKill `cmd:"" help:"Same as delegations kill."`
 	Store       storeCmds      `cmd:"" help:"Look into the store."`
+	MCP         mcpCmd         `cmd:"" name:"mcp" help:"Serve the Model Context Protocol to an agent."`
+	Hook        hookCmds       `cmd:"" help:"Answer the hooks of coding agents."`
 	Completion  completionCmd  `cmd:"" help:"Print what makes a shell complete scv's words."`
 	Version     versionCmd     `cmd:"" help:"Show the version of this scv, as does scv --version."`
 	Help        helpCmd        `cmd:"" help:"Show how a command is used, as does --help after it."`
 	BuildInfo   buildInfoCmd   `cmd:"" hidden:"" help:"Describe this build as JSON."`
+	Agent       agentCmd       `cmd:"" hidden:"" help:"Be an agent: speak the Agent Client Protocol for the local chat."`
+	Guard       guardCmd       `cmd:"" hidden:"" help:"Watch over a restart."`
+	Preflight   preflightCmd   `cmd:"" hidden:"" help:"Try this release on a copy of a home."`
 }
 
 // run is the whole program with the world as arguments, so that tests can call it.
@@ -39,7 +46,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		ctx: ctx, stdin: stdin, stdout: out, stderr: stderr, getenv: getenv, now: time.Now,
 		typed: isTerminal(stdin), watched: isTerminal(stderr), colour: isTerminal(stdout) && coloured(getenv),
 		screen: isTerminal(stdout) && getenv("TERM") != "dumb",
-		pace:   pace{keepAlive: keepAlive, catchUp: catchUp, watch: time.Second},
+		pace:   pace{keepAlive: keepAlive, catchUp: catchUp, watch: time.Second, progress: progressEvery},
 	}
 	code := report(stderr, dispatch(a, args))
 	if out.err != nil && code == exitOK {

@@ -31,6 +31,8 @@ func TestUsage(t *testing.T) {
 		"confirm ask q":                       "try: scv confirm",
 		"confirm list show":                   "try: scv confirm",
 		"questions show":                      "try: scv questions show --help",
+		"notify":                              `try: scv notify "The backup is done"`,
+		"notify two words":                    `words: put the text in quotes`,
 		"kill":                                "try: scv delegations kill HANDLE",
 		"delegations kill h --orphans":        "try: scv delegations kill HANDLE",
 		"channels set":                        "try: scv channels set",
@@ -59,7 +61,7 @@ func TestNoDaemon(t *testing.T) {
 	for args, code := range map[string]int{
 		"status": 3, "status --json": 3, "reload": 3, "channels": 3, "channels list --json": 3,
 		"channels set a:b --enable": 3, "channels disable a:b": 3, "channels logout a:b": 3,
-		"delegations --all": 3, "ps": 3, "kill h": 3, "delegations kill --orphans": 3, "chat --send hi": 3, "chat": 3,
+		"delegations --all": 3, "ps": 3, "kill h": 3, "delegations kill --orphans": 3, "chat --send hi": 3, "notify hi": 3, "chat": 3,
 		"confirm q": 2, "confirm list": 2, "confirm -- -list": 2, "questions": 3, "questions list": 3, "questions show 0123456789ab": 3,
 	} {
 		home := filepath.Join(t.TempDir(), "none")

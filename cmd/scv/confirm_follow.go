@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"scv/wire"
@@ -31,18 +32,19 @@ type question struct {
 	request string          // id of the ask, so that a repeat is the same question
 	last    context.Context // outlives an interrupt by lastWords
 	info    wire.ConfirmInfo
-	stuck   bool // the daemon said that it cannot write its store
+	hash    string // that the owner must see, or ""
+	stuck   bool   // the daemon said that it cannot write its store
 }
 
 // follow asks and waits until the outcome is known, across restarts of the daemon. The info it returns
-// with an error is the last known.
-func (a *app) follow(ask wire.ConfirmAskCommand, timeout time.Duration) (wire.ConfirmInfo, error) {
+// with an error is the last known. A hash, if any, must be in the text that the owner sees.
+func (a *app) follow(ask wire.ConfirmAskCommand, timeout time.Duration, hash string) (wire.ConfirmInfo, error) {
 	longest := min(timeout, longestConfirm) + afterDeadline
 	ctx, cancel := context.WithTimeoutCause(a.ctx, longest, errOverdue)
 	defer cancel()
 	last, cancelLast := linger(ctx, lastWords)
 	defer cancelLast()
-	q := &question{a: a, ask: ask, request: randomID(), last: last}
+	q := &question{a: a, ask: ask, request: randomID(), last: last, hash: hash}
 	err := a.stay(ctx, q.work)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -61,6 +63,9 @@ func (q *question) work(ctx context.Context, client *bus.Client) error {
 		if err := q.put(client); err != nil {
 			return err
 		}
+	}
+	if err := q.showsHash(client); err != nil {
+		return err
 	}
 	// Listening comes before looking, so that no change falls in between.
 	events, err := client.WatchConfirm(ctx, q.info.ID)
@@ -109,6 +114,29 @@ func (q *question) put(client *bus.Client) error {
 	q.a.note("asked in %s; waiting until %s; answer yes or no there",
 		line(q.info.Chat), q.a.clockTime(q.info.DeadlineUnixSeconds))
 	return nil
+}
+
+// showsHash withdraws a question whose end was cut, which happens to one that grew by escapes: nobody can
+// say yes to a hash that was not shown.
+func (q *question) showsHash(client *bus.Client) error {
+	if q.hash == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(q.last, changeLimit)
+	defer cancel()
+	detail, err := client.ConfirmShow(ctx, q.info.ID)
+	if err != nil {
+		return err
+	}
+	if strings.Contains(detail.Question, q.hash) {
+		q.hash = "" // once is enough: a text on record never changes
+		return nil
+	}
+	if detail, err = client.ConfirmWithdraw(ctx, q.info.ID); err != nil {
+		return err
+	}
+	q.info = detail.Confirm
+	return failf(exitOther, "ask in fewer words", "the question was cut when shown, before the hash that it is for; it is withdrawn")
 }
 
 // look asks where the question stands, which also keeps it alive. A daemon that cannot write for the

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync"
 	"time"
 
 	"scv/internal/layout"
@@ -128,7 +129,9 @@ func (a *app) homeName() string {
 	return dir
 }
 
-var firstNumber = regexp.MustCompile(`\d+`)
+var firstNumber = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\d+`)
+})
 
 // lockHolder names the process that holds daemon.lock, as " (pid N)", or "".
 func (a *app) lockHolder() string {
@@ -136,7 +139,7 @@ func (a *app) lockHolder() string {
 	if err != nil {
 		return ""
 	}
-	pid := firstNumber.FindString(string(content))
+	pid := firstNumber().FindString(string(content))
 	if pid == "" {
 		return ""
 	}

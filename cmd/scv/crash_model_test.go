@@ -102,7 +102,7 @@ func (m *model) note(f func()) {
 
 // act is one random step of a client. An error ends the client.
 func (m *model) act(ctx context.Context, c *bus.Client, worker int, r *rand.Rand) error {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	time.Sleep(time.Duration(r.IntN(10)) * time.Millisecond) // the chat shows 200 lines at once, no more
 	account := fmt.Sprintf("w%d", worker)

@@ -145,7 +145,7 @@ func (m *model) awaitAnswers(t *testing.T, d *daemonProcess) complaints {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		var found complaints
 		m.mu.Lock()
 		m.readLines(t.Context(), t, &found, c)

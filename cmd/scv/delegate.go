@@ -49,17 +49,26 @@ func (c *delegateCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	folder, err := filepath.Abs(c.Cwd) // "" is this folder
+	folder, err := c.folder()
 	if err != nil {
-		return fmt.Errorf("cannot make %q absolute: %w", c.Cwd, err)
-	}
-	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return failf(exitUsage, "name an existing folder with --cwd", "%q is not a folder", folder)
+		return err
 	}
 	if c.Background {
 		return c.inBackground(a, prompt, folder)
 	}
 	return c.here(a, prompt, folder)
+}
+
+// folder is where the agent works.
+func (c *delegateCmd) folder() (string, error) {
+	folder, err := filepath.Abs(c.Cwd) // "" is this folder
+	if err != nil {
+		return "", fmt.Errorf("cannot make %q absolute: %w", c.Cwd, err)
+	}
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return "", failf(exitUsage, "name an existing folder with --cwd", "%q is not a folder", folder)
+	}
+	return folder, nil
 }
 
 // task is the prompt as given, or what stdin says for "-".

@@ -12,24 +12,30 @@ import (
 
 // inBackground hands the task to the daemon and prints the handle of its run.
 func (c *delegateCmd) inBackground(a *app, prompt, folder string) error {
+	handle, err := c.start(a, prompt, folder)
+	if err != nil {
+		return err
+	}
+	a.say("%s", line(handle))
+	if a.watched {
+		a.note("it runs in the background and reports in chat; to wait for it: %s", a.command("delegate --wait "+shellWord(handle)))
+	}
+	return nil
+}
+
+// start has the daemon run the agent.
+func (c *delegateCmd) start(a *app, prompt, folder string) (handle string, err error) {
 	ask := wire.DelegationStart{Agent: c.Agent, Prompt: prompt, Cwd: folder, Conversation: c.conversation()}
 	if c.Timeout > 0 {
 		seconds := uint64(math.Ceil(c.Timeout.Seconds()))
 		ask.TimeoutSeconds = &seconds
 	}
 	var ticket wire.DelegationTicket
-	err := a.call(changeLimit, func(ctx context.Context, client *bus.Client) (err error) {
+	err = a.call(changeLimit, func(ctx context.Context, client *bus.Client) (err error) {
 		ticket, err = client.DelegationStart(ctx, ask)
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	a.say("%s", line(ticket.Handle))
-	if a.watched {
-		a.note("it runs in the background and reports in chat; to wait for it: %s", a.command("delegate --wait "+shellWord(ticket.Handle)))
-	}
-	return nil
+	return ticket.Handle, err
 }
 
 // waitForRun follows a run to its end, across restarts of the daemon, and prints its report.
@@ -39,24 +45,30 @@ func (a *app) waitForRun(handle string, timeout time.Duration) error {
 		ctx, cancel = context.WithTimeoutCause(a.ctx, timeout, errTookTooLong)
 	}
 	defer cancel()
-	w := &waiting{a: a, handle: handle}
-	err := a.stay(ctx, w.work)
-	if errors.Is(context.Cause(ctx), errTookTooLong) && w.report.Outcome == wire.RunRunning {
+	report, err := a.reportOf(ctx, handle)
+	if errors.Is(context.Cause(ctx), errTookTooLong) && report.Outcome == wire.RunRunning {
 		return failf(exitFailed, "it goes on; wait again: "+a.command("delegate --wait "+shellWord(handle)), "%s has not ended within %s", handle, timeout)
 	}
 	if err != nil {
-		return a.explain(err)
+		return err
 	}
 	text := ""
-	if w.report.Text != nil {
-		text = body(*w.report.Text)
+	if report.Text != nil {
+		text = body(*report.Text)
 	}
-	if w.report.Outcome != wire.RunFinished {
-		a.note("scv: %s: %s: %s", line(handle), w.report.Outcome, text)
+	if report.Outcome != wire.RunFinished {
+		a.note("scv: %s: %s: %s", line(handle), report.Outcome, text)
 		return ended(exitFailed)
 	}
 	a.say("%s", text)
 	return nil
+}
+
+// reportOf follows a run to its end. The report it returns with an error is the last known.
+func (a *app) reportOf(ctx context.Context, handle string) (wire.DelegationReport, error) {
+	w := &waiting{a: a, handle: handle}
+	err := a.stay(ctx, w.work)
+	return w.report, a.explain(err)
 }
 
 // waiting is one wait for a run.

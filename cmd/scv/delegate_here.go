@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -20,7 +21,7 @@ func (c *delegateCmd) here(a *app, prompt, folder string) error {
 	if err != nil {
 		return err
 	}
-	r := &ownedRun{a: a, driver: driver, ask: wire.DelegationRegister{
+	r := &ownedRun{a: a, driver: driver, errors: make(chan []byte, 1), ask: wire.DelegationRegister{
 		Handle: c.Agent + "-" + randomID()[:6], Agent: c.Agent, Cwd: folder, Conversation: c.conversation(),
 	}}
 	lease, err := r.register(a.ctx)
@@ -41,7 +42,7 @@ func (c *delegateCmd) here(a *app, prompt, folder string) error {
 	}
 	reply, err := r.run(ctx, task)
 	told := r.report(ctx, reply, err)
-	r.close(outcomeOf(ctx, err), reply.Session)
+	r.close(outcomeOf(ctx, err), sessionAfter(reply, err))
 	return told
 }
 
@@ -101,13 +102,10 @@ func (r *ownedRun) register(ctx context.Context) (lease wire.DelegationLease, er
 }
 
 // close ends the record. It is tried also after an interrupt, for a little while.
-func (r *ownedRun) close(outcome wire.DelegationOutcome, session string) {
+func (r *ownedRun) close(outcome wire.DelegationOutcome, session *string) {
 	ctx, cancel := linger(r.a.ctx, lastWords)
 	defer cancel()
-	update := wire.DelegationUpdate{Handle: r.ask.Handle, Outcome: outcome}
-	if session != "" {
-		update.AgentSession = &session
-	}
+	update := wire.DelegationUpdate{Handle: r.ask.Handle, Outcome: outcome, AgentSession: session}
 	asking := *r.a
 	asking.ctx = ctx
 	err := asking.call(changeLimit, func(ctx context.Context, client *bus.Client) error {
@@ -117,6 +115,14 @@ func (r *ownedRun) close(outcome wire.DelegationOutcome, session string) {
 	if err != nil {
 		r.a.note("scv: the daemon could not be told that %s has ended, and finds out by itself: %v", r.ask.Handle, err)
 	}
+}
+
+// sessionAfter is the agent's session that the next run goes on with, "" for none and nil for the one before.
+func sessionAfter(reply agent.Reply, err error) *string {
+	if reply.Session == "" && !errors.Is(err, agent.ErrSessionLost) {
+		return nil
+	}
+	return &reply.Session
 }
 
 // outcomeOf is how the run ended.
@@ -143,5 +149,15 @@ func (r *ownedRun) report(ctx context.Context, reply agent.Reply, err error) err
 	case cause != nil:
 		return failf(exitFailed, "", "the agent %s was stopped: %w", r.ask.Agent, cause)
 	}
-	return failf(exitFailed, "", "%w", err)
+	if own, ok := errors.AsType[*agent.SaidError](err); ok && own.Said != "" {
+		r.a.note("%s said: %s", r.ask.Agent, body(own.Said))
+	}
+	return failf(exitFailed, hintAfter(err), "%w", err)
+}
+
+func hintAfter(err error) string {
+	if errors.Is(err, agent.ErrSessionLost) {
+		return "run the same command again: it begins the conversation anew"
+	}
+	return ""
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"time"
 
 	"scv/daemon/agent"
 )
@@ -15,6 +16,7 @@ const (
 	maxPrinted = 64 << 20 // bytes an agent may print before it is stopped, as with the daemon
 	longLine   = 64 << 10 // of output; the rest of a longer one is only counted
 	keptAnswer = 1 << 20  // of what a plain command prints, to judge whether it answered
+	keptErrors = 4 << 10  // of the end of what it writes to stderr
 )
 
 var errPrintedTooMuch = errors.New("it printed more than 64 MiB")
@@ -32,7 +34,7 @@ func (r *ownedRun) read(ctx context.Context, program agent.Run, out io.Reader) (
 	if err := errors.Join(err, r.stop()); err != nil { // a child left behind may hold the pipe
 		return agent.Reply{}, err
 	}
-	reply, err := r.driver.Answer(<-printed, exit.Code)
+	reply, err := agent.Verdict(r.driver, <-printed, r.lastErrors(), exit.Code)
 	if ctx.Err() != nil {
 		return reply, ctx.Err()
 	}
@@ -88,14 +90,30 @@ func (r *ownedRun) fit(text []byte) []byte {
 	return clean
 }
 
-// showErrors passes on what the agent writes to stderr.
+// lastErrors is the end of stderr. A process that got away may hold it open.
+func (r *ownedRun) lastErrors() []byte {
+	timer := time.NewTimer(time.Second)
+	defer timer.Stop()
+	select {
+	case end := <-r.errors:
+		return end
+	case <-timer.C:
+		return nil
+	}
+}
+
+// showErrors passes on what the agent writes to stderr, and keeps the end of it.
 func (r *ownedRun) showErrors(errs *os.File) {
 	defer errs.Close()
+	var end []byte
+	defer func() { r.errors <- end }()
 	lines := bufio.NewReaderSize(errs, longLine)
 	for {
 		text, err := lines.ReadSlice('\n')
 		if len(text) > 0 {
 			r.a.note("%s", body(string(bytes.TrimRight(text, "\r\n"))))
+			end = append(end, text...)
+			end = end[max(0, len(end)-keptErrors):]
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return

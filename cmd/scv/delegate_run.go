@@ -33,6 +33,8 @@ type ownedRun struct {
 	procs *process.Table
 	child *process.Child
 	tasks sync.WaitGroup
+
+	errors chan []byte // the end of its stderr
 }
 
 // run starts the agent, tells it its task once it is on record, and returns when nothing of it is left.

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -69,17 +72,21 @@ func TestFewDescriptors(t *testing.T) {
 }
 
 // TestNoDescriptors takes every descriptor away, as a limit does that is set too low: who is connected
-// hears from the daemon, an agent that cannot be started is a failure in words, a kill that cannot look at
-// the processes does not claim to have killed, and when there are descriptors again all is as before.
+// hears from the daemon, and so does a new scv; an agent that cannot be started is a failure in words; a
+// kill kills; and when there are descriptors again all is as before.
 func TestNoDescriptors(t *testing.T) {
 	home := newHome(t)
 	writeConfig(t, home, diskConfig)
 	d, handle := withSleeper(t, home)
 	c := d.client(t)
-	before := d.descriptors(t)
-	d.limitDescriptors(t, before)
+	d.limitDescriptors(t, d.descriptors(t))
 	if _, err := c.Control(t.Context(), wire.StatusCommand{}); err != nil {
 		t.Errorf("status: %v", err)
+	}
+	for range 3 { // one after the other: there is room for one
+		if got := at(t, home).scv("status"); got.code != 0 {
+			t.Errorf("status of a new scv: %+v\n%s", got, d.log())
+		}
 	}
 	if _, err := c.ChatSend(t.Context(), wire.ChatSend{Account: "default", ID: "starved", Text: "hello"}); err != nil {
 		t.Errorf("a message: %v", err)
@@ -87,14 +94,10 @@ func TestNoDescriptors(t *testing.T) {
 	if line := awaitAnswer(t, c, "starved"); line.Kind != wire.ChatFailure || !strings.Contains(line.Text, "too many open files") {
 		t.Errorf("the answer is %+v", line)
 	}
-	_, err := c.Control(t.Context(), wire.DelegationKillCommand{Handle: &handle})
-	if refused, ok := asRefusal(err); err == nil == d.running(t, "sleep", "300") || err != nil && (!ok || refused.Code != wire.Unavailable) {
-		t.Errorf("kill: %v\n%s", err, d.log())
+	if got := at(t, home).scv("kill", handle); got.code != 0 || d.running(t, "sleep", "300") {
+		t.Errorf("kill: %+v\n%s", got, d.log())
 	}
 	d.limitDescriptors(t, 1024)
-	if _, err := c.Control(t.Context(), wire.DelegationKillCommand{Handle: &handle}); err != nil {
-		t.Errorf("kill: %v", err)
-	}
 	awaitServed(t, d)
 	d.recovers(t, c)
 }
@@ -134,25 +137,31 @@ func (d *daemonProcess) limitDescriptors(t *testing.T, n int) {
 	}
 }
 
-// TestCrowdAtTheDoor opens 10,000 connections that never say who they are and one that asks and never
-// reads, and holds what others wait for meanwhile.
+// TestCrowdAtTheDoor opens thousands of connections that never say who they are, and one that asks and
+// never reads, and holds what others wait for meanwhile: one who is in, and a new scv.
 func TestCrowdAtTheDoor(t *testing.T) {
-	size := number(t, "SCV_CROWD", 1000) // half-open connections
+	size := number(t, "SCV_CROWD", 2000) // half-open connections
 	d := startDaemon(t, newHome(t))
 	c := d.client(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	var crowd sync.WaitGroup
-	opened := 0
-	var alone []time.Duration
-	for range 100 {
-		alone = append(alone, timed(t, func() error {
-			_, err := c.Control(t.Context(), wire.StatusCommand{})
-			return err
-		}))
+	ask := func() error {
+		_, err := c.Control(t.Context(), wire.StatusCommand{})
+		return err
 	}
+	newcomer := func() error {
+		cmd := exec.Command("scv", "status")
+		cmd.Env = append(os.Environ(), "SCV_HOME="+d.home)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("a new scv: %w: %s", err, out)
+		}
+		return nil
+	}
+	idle := measured(t, func(n int) bool { return n < 200 }, ask)
+	alone := measured(t, func(n int) bool { return n < 20 }, newcomer)
+	var crowd sync.WaitGroup
+	var opened atomic.Int64
 	deaf := newRaw(t, d.home)
 	defer deaf.close()
-	crowd.Go(func() { opened = crowdIn(ctx, d.home, size) })
+	crowd.Go(func() { crowdIn(d.home, int64(size), &opened) })
 	crowd.Go(func() {
 		ask := "PUB daemon.control " + deaf.inbox + "x 19\r\n{\"action\":\"status\"}\r\n"
 		for range 1000 { // more replies than the kernel keeps for it
@@ -161,31 +170,23 @@ func TestCrowdAtTheDoor(t *testing.T) {
 			}
 		}
 	})
-	var inside, newcomer []time.Duration
-	for range 300 {
-		inside = append(inside, timed(t, func() error {
-			_, err := c.Control(t.Context(), wire.StatusCommand{})
-			return err
-		}))
-	}
-	for range 100 {
-		newcomer = append(newcomer, timed(t, func() error {
-			if got := at(t, d.home).scv("status"); got.code != 0 {
-				return errors.New(got.errOut)
-			}
-			return nil
-		}))
-	}
+	crowded := func(n int) bool { return n < 20 || opened.Load() < int64(size) && !t.Failed() }
+	var slow, slowest time.Duration
+	crowd.Go(func() { slow = measured(t, crowded, ask) })
+	crowd.Go(func() { slowest = measured(t, crowded, newcomer) })
 	crowd.Wait()
-	cancel()
-	if opened != size {
-		t.Errorf("only %d connections were opened", opened)
+	if opened.Load() != int64(size) {
+		t.Error("not all connections could be opened")
 	}
-	idle, slow, slowest := p99(alone), p99(inside), p99(newcomer)
-	t.Logf("status p99: alone %v, beside the crowd %v, as a new scv %v", idle, slow, slowest)
-	// The figure is 250 ms on a machine with nothing else to do; beside other tests only a hang can be told.
-	if limit := time.Duration(number(t, "SCV_CROWD_P99_MS", 2000)) * time.Millisecond; slow > limit {
-		t.Errorf("status p99 is %v beside the crowd, more than %v", slow, limit)
+	t.Logf("beside %d connections: status p99 %v, as a new scv %v; alone %v and %v", opened.Load(), slow, slowest, idle, alone)
+	// The figure is 250 ms on a machine with nothing else to do. Beside other tests it is a multiple of what
+	// the same takes there without a crowd.
+	limit := time.Duration(number(t, "SCV_CROWD_P99_MS", 0)) * time.Millisecond
+	if limit == 0 {
+		limit = max(250*time.Millisecond, 8*alone)
+	}
+	if slow > limit || slowest > limit {
+		t.Errorf("status p99 is over %v beside the crowd", limit)
 	}
 	awaitServed(t, d)
 	if n := d.descriptors(t); n > 1000 {
@@ -194,42 +195,44 @@ func TestCrowdAtTheDoor(t *testing.T) {
 	d.terminate(t)
 }
 
-// crowdIn opens n silent connections, a thousand of them at a time, and says how many it could.
-func crowdIn(ctx context.Context, home string, n int) (opened int) {
-	var silent []*raw
-	for ; opened < n && ctx.Err() == nil; opened++ {
-		r, err := dialRaw(home)
-		if errors.Is(err, unix.EAGAIN) { // more wait to be let in than the kernel keeps
-			opened--
+// crowdIn opens n silent connections and keeps as many of them as this process may have.
+func crowdIn(home string, n int64, opened *atomic.Int64) {
+	var silent []net.Conn
+	closeAll := func(these []net.Conn) {
+		for _, conn := range these {
+			conn.Close()
+		}
+	}
+	for opened.Load() < n {
+		conn, err := net.Dial("unix", bus.SocketPath(home, instanceID(home)))
+		switch {
+		case errors.Is(err, unix.EAGAIN): // more wait to be let in than the kernel keeps
 			time.Sleep(time.Millisecond)
-			continue
-		}
-		if err != nil {
-			break
-		}
-		if silent = append(silent, r); len(silent) == 1000 {
-			for _, r := range silent[:500] {
-				r.close()
-			}
-			silent = silent[500:]
+		case errors.Is(err, unix.EMFILE):
+			closeAll(silent[:len(silent)/2])
+			silent = silent[len(silent)/2:]
+		case err != nil:
+			opened.Store(2 * n) // nobody shall wait for more
+			return
+		default:
+			silent = append(silent, conn)
+			opened.Add(1)
 		}
 	}
-	for _, r := range silent {
-		r.close()
-	}
-	return opened
+	closeAll(silent)
 }
 
-func timed(t *testing.T, act func() error) time.Duration {
+// measured is the 99th percentile of how long act takes, over and over while it is to go on.
+func measured(t *testing.T, goOn func(n int) bool, act func() error) time.Duration {
 	t.Helper()
-	begin := time.Now()
-	if err := act(); err != nil {
-		t.Error(err)
+	var took []time.Duration
+	for goOn(len(took)) {
+		begin := time.Now()
+		if err := act(); err != nil {
+			t.Error(err)
+		}
+		took = append(took, time.Since(begin))
 	}
-	return time.Since(begin)
-}
-
-func p99(took []time.Duration) time.Duration {
 	slices.Sort(took)
-	return took[len(took)*99/100-1]
+	return took[(len(took)*99+99)/100-1]
 }

@@ -1,16 +1,20 @@
 package main
 
 import (
-	"bytes"
+	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"scv/daemon/process"
+	"scv/internal/layout"
+	"scv/wire"
+	"scv/wire/bus"
 )
 
 // flockHolder is who holds the flock of a file, 0 for nobody. The kernel's list is read: trying the lock
@@ -47,7 +51,7 @@ func readOnly(s unix.Statfs_t) bool { return s.Flags&unix.ST_RDONLY != 0 }
 
 // lookAtMachine tells what this kernel gives the daemon to keep runs under control.
 func (p *patient) lookAtMachine() []finding {
-	return []finding{lookAtProcesses(), lookAtSubreaper(), lookAtCgroup("/sys/fs/cgroup", "/proc/self/cgroup")}
+	return []finding{lookAtProcesses(), lookAtSubreaper(), p.lookAtCgroup()}
 }
 
 func lookAtProcesses() finding {
@@ -65,23 +69,55 @@ func lookAtSubreaper() finding {
 	if err := unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&on)), 0, 0, 0); err != nil {
 		return finding{"subreaper", shaky, "this kernel has none: what an agent leaves behind can escape", "use a kernel of 3.4 or later"}
 	}
-	return finding{"subreaper", fine, "what an agent leaves behind falls to the daemon", ""}
+	return finding{"subreaper", fine, "what an agent leaves behind falls to the daemon, as long as the daemon lives", ""}
 }
 
-// lookAtCgroup tells of cgroups, which this release does not need: nothing is wrong without.
-func lookAtCgroup(root, own string) finding {
-	const unused = "; this release finds the processes of a run without"
-	if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err != nil {
-		return finding{"cgroup", fine, "no cgroup v2 here" + unused, ""}
+// lookAtCgroup tells whether runs get a cgroup of their own: below that of the daemon, or, where none runs,
+// of one that is started like this command.
+func (p *patient) lookAtCgroup() finding {
+	pid := int(p.pid)
+	if pid == 0 {
+		pid = os.Getpid()
 	}
-	text, err := os.ReadFile(own)
-	_, path, ok := bytes.Cut(bytes.TrimSpace(text), []byte("0::"))
-	if err != nil || !ok {
-		return finding{"cgroup", fine, "cgroup v2 is here, ours is unknown" + unused, ""}
+	in, err := process.LookForCgroups(pid)
+	if err != nil {
+		return finding{
+			"cgroup", shaky, "runs get no cgroup of their own, so a process that hides from its run outlives a crash of the daemon: " + err.Error(),
+			"have systemd start the daemon with Delegate=yes, as in: systemd-run --user --scope -p Delegate=yes " + p.a.command("run"),
+		}
 	}
-	may := "may not"
-	if unix.Access(filepath.Join(root, string(path)), unix.W_OK) == nil {
-		may = "may"
+	runs, without := p.withoutCgroup()
+	if without > 0 {
+		return finding{
+			"cgroup", shaky, fmt.Sprintf("%d of %d runs have no cgroup of their own: what hides in them outlives a crash of the daemon", without, runs),
+			"nothing, if they were started elsewhere or before cgroups could be made; else see " + p.a.command("logs"),
+		}
 	}
-	return finding{"cgroup", fine, fmt.Sprintf("cgroup v2 is here and you %s make groups in yours%s", may, unused), ""}
+	return finding{"cgroup", fine, "each run has one of its own, in " + string(in), ""}
+}
+
+// withoutCgroup counts the runs whose agent is in no cgroup of that run.
+func (p *patient) withoutCgroup() (runs, without int) {
+	if p.pid == 0 {
+		return 0, 0
+	}
+	var status wire.DaemonStatus
+	err := p.a.call(readLimit, func(ctx context.Context, client *bus.Client) (err error) {
+		status, err = client.Control(ctx, wire.DelegationsCommand{All: true})
+		return err
+	})
+	if err != nil {
+		return 0, 0 // how the daemon is was told before
+	}
+	instance := layout.Instance(p.home)
+	for _, e := range status.Delegations.Entries {
+		if e.PID == 0 || e.Processes == 0 {
+			continue // it has no process, or none any more
+		}
+		runs++
+		if process.CgroupOf(int(e.PID), instance, e.Handle) == (process.Cgroup{}) {
+			without++
+		}
+	}
+	return runs, without
 }

@@ -18,8 +18,12 @@ import (
 // newHome makes a home with the configuration of the crash test.
 func newHome(t *testing.T, path ...string) string {
 	t.Helper()
-	home := filepath.Join(append([]string{t.TempDir()}, path...)...)
-	home = filepath.Join(home, "home")
+	return homeIn(t, filepath.Join(append([]string{t.TempDir()}, path...)...))
+}
+
+func homeIn(t *testing.T, folder string) string {
+	t.Helper()
+	home := filepath.Join(folder, "home")
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		t.Fatal(err)
 	}

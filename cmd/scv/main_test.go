@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"scv/internal/layout"
+	"scv/internal/testexe"
 )
 
 // instanceID is what the socket of a home is found by.
@@ -19,7 +20,8 @@ var instanceID = layout.Instance
 
 // TestMain lets the test binary be scv itself for the scripts, and fails on a goroutine left behind.
 func TestMain(m *testing.M) {
-	testscript.Main(leakChecked{m}, map[string]func(){"scv": main})
+	testexe.Run()
+	testscript.Main(leakChecked{m}, map[string]func(){"scv": main, "testexe": testexe.Run})
 }
 
 type leakChecked struct{ m *testing.M }

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"context"
 	"strings"
 	"time"
 
 	"scv/wire"
-	"scv/wire/bus"
 )
 
 type questionsShow struct {
@@ -15,11 +13,7 @@ type questionsShow struct {
 }
 
 func (c *questionsShow) Run(a *app) error {
-	var detail wire.ConfirmDetail
-	err := a.call(readLimit, func(ctx context.Context, client *bus.Client) (err error) {
-		detail, err = client.ConfirmShow(ctx, string(c.ID))
-		return err
-	})
+	detail, err := a.showQuestion(string(c.ID))
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"scv/daemon"
+	"scv/daemon/restart"
 )
 
 type runCmd struct {
@@ -36,37 +37,40 @@ func (c *runCmd) Run(a *app) error {
 	if err != nil {
 		return fmt.Errorf("cannot find the program itself: %w", err)
 	}
-	defer holdOut(a)()
+	signal.Ignore(syscall.SIGPIPE) // a reader of the log that goes away is no signal to end
 	log := newStderrLog(a.stderr)
 	defer log.close()
 	level, setting := c.level()
-	return daemon.Run(a.ctx, daemon.Options{
+	o := daemon.Options{
 		Home: home, Version: thisBuild().Version, Log: newLog(log, a.stderr, a.getenv, level), Level: setting,
-		Getenv: a.getenv, Environ: os.Environ(), Ready: a.sayReady,
+		Getenv: a.getenv, Environ: restart.Without(os.Environ()), Ready: a.sayReady,
 		Program: program, Fresh: c.Fresh,
-	})
+	}
+	if b, real := bootOf(a.ctx); real {
+		defer b.signals.holdOut(func() {
+			a.note("scv: stopping its agents first; once more ends it at once and may leave some running")
+		})()
+		if err := restartable(&o, b); err != nil {
+			return err
+		}
+	}
+	return daemon.Run(a.ctx, o)
 }
 
-// holdOut keeps signals from ending the daemon before it has stopped its agents. The first asks for the
-// stop, which takes 8 s at most; an impatient second changes nothing; a third ends the process at
-// once. A reader of the log that goes away is no signal to end. What it returns undoes it.
-func holdOut(a *app) (undo func()) {
-	signal.Ignore(syscall.SIGPIPE)
-	signals := make(chan os.Signal, 3)
-	signal.Notify(signals, endings()...)
-	over := make(chan struct{})
-	go func() {
-		defer signal.Stop(signals)
-		for n := 1; n <= 2; n++ {
-			select {
-			case <-over:
-				return
-			case <-signals:
-			}
+// restartable lets the daemon go over to another release.
+func restartable(o *daemon.Options, b booted) error {
+	release := thisRelease()
+	o.Args, o.Commit, o.Schema, o.Stderr = os.Args, release.Commit, release.Schema, os.Stderr
+	o.Start, o.Signals = b.start, b.signals
+	if o.Start.Binary == "" {
+		own, err := restart.OwnPath(os.Args[0], o.Getenv("PATH"))
+		if err != nil {
+			return err
 		}
-		a.note("scv: stopping its agents first; once more ends it at once and may leave some running")
-	}()
-	return func() { close(over) }
+		o.Start.Binary = own
+	}
+	o.Link, _ = os.Readlink(o.Start.Binary) // mostly it is no link
+	return nil
 }
 
 // level is the least level that is logged, and what the daemon may change it by: nothing if it was given.

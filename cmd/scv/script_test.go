@@ -63,7 +63,7 @@ func signalDaemon(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 || signals[args[0]] == nil {
 		ts.Fatalf("usage: signal TERM|INT|KILL")
 	}
-	pid, err := strconv.Atoi(firstNumber.FindString(ts.ReadFile(filepath.Join(ts.Getenv("SCV_HOME"), "daemon.lock"))))
+	pid, err := strconv.Atoi(firstNumber().FindString(ts.ReadFile(filepath.Join(ts.Getenv("SCV_HOME"), "daemon.lock"))))
 	ts.Check(err)
 	for _, cmd := range ts.BackgroundCmds() {
 		if cmd.Process.Pid == pid {

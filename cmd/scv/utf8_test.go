@@ -17,6 +17,7 @@ func TestWordsThatAreNoTextAreNotSent(t *testing.T) {
 	}{
 		{exitOther, []string{"confirm", "Deploy \xff?"}},
 		{exitOther, []string{"confirm", "--", "Deploy \xff?"}},
+		{exitUsage, []string{"notify", "done \xff"}},
 		{exitUsage, []string{"chat", "--send", "hello \xff"}},
 		{exitFailed, []string{"questions", "show", "\xff"}},
 		{exitFailed, []string{"channels", "set", "local:default", "--workspace", "/tmp/\xff"}},

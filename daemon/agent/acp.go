@@ -22,6 +22,7 @@ const (
 	acpQueue      = 256              // messages to us not handled yet: the library closes at 1024
 	acpNoise      = 1 << 20          // bytes in a row that are no message
 	acpProgress   = 200              // bytes of a line of progress
+	acpTitles     = 1000             // tools of a turn whose names are remembered
 )
 
 // acpLimits are those that a test waits for.
@@ -30,6 +31,7 @@ type acpLimits struct{ opening, cancelling, writing time.Duration }
 // acpAgent is a configured command that speaks the protocol.
 type acpAgent struct {
 	*perTurn
+	nested bool // it is another SCV: its background jobs count
 	limits acpLimits
 }
 
@@ -46,7 +48,11 @@ func newACP(p *perTurn) *acpAgent {
 // makes an agent work without.
 func (a *acpAgent) Prepare(t Task) (Run, error) {
 	t.Prompt = ""
-	return a.perTurn.Prepare(t)
+	run, err := a.perTurn.Prepare(t)
+	if err == nil && a.nested {
+		run.Args = append(run.Args, "--home", a.conf.Home, "agent")
+	}
+	return run, err
 }
 
 // Answer is for a program that ended in the middle of a turn: what it had answered until then is lost.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/coder/acp-go-sdk"
 	"github.com/go-json-experiment/json"
@@ -48,7 +47,7 @@ func (s *acpSession) handle(method string, params []byte) (any, *acp.RequestErro
 		var jobs struct {
 			Count uint32 `json:"count"`
 		}
-		if acpRead(params, &jobs) == nil {
+		if s.agent.nested && acpRead(params, &jobs) == nil {
 			s.jobs.Store(jobs.Count)
 		}
 		return nil, nil
@@ -63,6 +62,8 @@ type acpUpdate struct {
 	Update    struct {
 		Kind    string         `json:"sessionUpdate"`
 		Content jsontext.Value `json:"content"` // an object or a list, as the kind wants it
+		Message string         `json:"messageId"`
+		Tool    string         `json:"toolCallId"`
 		Title   string         `json:"title"`
 		Status  string         `json:"status"`
 	} `json:"update"`
@@ -80,15 +81,18 @@ type acpTurn struct {
 	lines   chan string
 
 	text    strings.Builder
-	cut     bool // the reply is longer
-	between bool // a tool was used since the last text
+	cut     bool              // the reply is longer
+	between bool              // something else came since the last text
+	message string            // that the last text is of, "" where the agent does not say
+	titles  map[string]string // of the tools it uses
 }
 
 // begin begins a turn. What it tells meanwhile comes by the channel, which nobody waits for.
 func (t *acpTurn) begin(granted bool) <-chan string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.active, t.granted, t.cut, t.between = true, granted, false, false
+	t.active, t.granted, t.cut, t.between, t.message = true, granted, false, false, ""
+	t.titles = map[string]string{}
 	t.text.Reset()
 	t.lines = make(chan string, 64)
 	return t.lines
@@ -127,19 +131,33 @@ func (t *acpTurn) add(u acpUpdate) {
 			Text string `json:"text"`
 		}
 		if acpRead(u.Update.Content, &content) == nil {
+			t.between = t.between || t.message != u.Update.Message
+			t.message = u.Update.Message
 			t.say(content.Text)
 		}
 	case "tool_call":
 		t.between = true
+		t.note(u.Update.Tool, u.Update.Title)
 		t.tell(u.Update.Title)
 	case "tool_call_update":
+		t.between = true
+		t.note(u.Update.Tool, u.Update.Title)
 		if u.Update.Status == string(acp.ToolCallStatusFailed) {
-			t.tell(cmp.Or(u.Update.Title, "a tool") + " (failed)")
+			t.tell(cmp.Or(t.titles[u.Update.Tool], "a tool") + acpFailed)
 		}
+	case "agent_thought_chunk", "plan", "available_commands_update", "current_mode_update":
+		t.between = true // not so what tells of the tokens used, which may come in the middle of a word
 	}
 }
 
-// say adds to the reply. What is said before and after the use of a tool are paragraphs of their own.
+// note remembers what a tool is called.
+func (t *acpTurn) note(tool, title string) {
+	if title != "" && len(t.titles) < acpTitles {
+		t.titles[tool] = short(title, acpProgress-len(acpFailed))
+	}
+}
+
+// say adds to the reply. What is said before and after something else are paragraphs of their own.
 func (t *acpTurn) say(text string) {
 	if t.between && t.text.Len() > 0 && text != "" {
 		text = "\n\n" + text
@@ -153,12 +171,7 @@ func (t *acpTurn) say(text string) {
 
 // tell passes a line of progress on, unless nobody keeps up with them.
 func (t *acpTurn) tell(line string) {
-	line = Clean(strings.Join(strings.Fields(line), " "))
-	for len(line) > acpProgress {
-		_, size := utf8.DecodeLastRuneInString(line)
-		line = line[:len(line)-size]
-	}
-	if line == "" {
+	if line = short(line, acpProgress); line == "" {
 		return
 	}
 	select {
@@ -166,6 +179,14 @@ func (t *acpTurn) tell(line string) {
 	default:
 	}
 }
+
+// short makes one line of a text, of so many bytes at most.
+func short(text string, most int) string {
+	text = Clean(strings.Join(strings.Fields(text), " "))
+	return strings.ToValidUTF8(text[:min(len(text), most)], "")
+}
+
+const acpFailed = " (failed)"
 
 // decide answers a request for permission: yes for the turn of the owner who granted tools, this once if
 // that can be said; no for everybody else.

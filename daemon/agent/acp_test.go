@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -121,8 +122,8 @@ func TestACPReplyAndProgress(t *testing.T) {
 			{Say: "look.\x1b[31m"},
 			{Tool: "  Read \x1b[1mthe\n file " + strings.Repeat("ä", acpProgress)},
 			{Say: "It is"},
-			{Tool: ""},
 			{Say: " empty."},
+			{ToolFails: true},
 		},
 	}})
 	var lines []string
@@ -130,7 +131,7 @@ func TestACPReplyAndProgress(t *testing.T) {
 	if err != nil || r.Text != "I look.\n\nIt is empty." || r.Session != s.ID() {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if len(lines) != 1 || !strings.HasPrefix(lines[0], "Read the file ää") || len(lines[0]) != acpProgress {
+	if len(lines) != 2 || !strings.HasPrefix(lines[1], "Read the file ä") || !strings.HasSuffix(lines[1], "ä (failed)") || !strings.HasPrefix(lines[0], "Read the file ää") || len(lines[0]) != acpProgress {
 		t.Errorf("progress %q", lines)
 	}
 }
@@ -324,6 +325,38 @@ func TestACPLongMessage(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	isOver(t, s)
+}
+
+// Only another SCV has background jobs that count.
+func TestACPBackgroundJobs(t *testing.T) {
+	jobs := uint32(3)
+	for driver, want := range map[string]uint32{"acp": 0, "scv": 3} {
+		p := startACP(t, patient, testexe.Step{ACP: &testexe.ACP{Turns: [][]testexe.ACPStep{{{Jobs: &jobs}, {Say: "well"}}}}})
+		p.agent = drive(&perTurn{name: "fake", conf: Command{Driver: driver, Command: []string{"x"}}}).(*acpAgent)
+		s, err := p.open(t, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		says(t, s, "hi", "well")
+		if got := s.BackgroundJobs(); got != want {
+			t.Errorf("%s: %d jobs", driver, got)
+		}
+	}
+}
+
+func TestNested(t *testing.T) {
+	dir, environ := bin(t, "scv", "other")
+	for program, command := range map[string][]string{"scv": nil, "other": {filepath.Join(dir, "other"), "-x"}} {
+		a := drive(&perTurn{name: "inner", conf: Command{Driver: "scv", Command: command, Home: "/home/me/.inner"}, environ: environ})
+		run, err := a.Prepare(Task{Prompt: "s3cret", Tools: true, Owner: true, Env: map[string]string{"SCV_HOME": "/outer"}})
+		want := append(slices.Clone(command[min(1, len(command)):]), "--home", "/home/me/.inner", "agent")
+		if err != nil || run.Path != filepath.Join(dir, program) || !slices.Equal(run.Args, want) || !slices.Contains(run.Env, "SCV_HOME=/outer") {
+			t.Errorf("%+v, %v", run, err)
+		}
+		if _, err := a.Prepare(Task{Tools: false, Owner: true}); !errors.Is(err, ErrNoToolFree) {
+			t.Error(err)
+		}
+	}
 }
 
 func TestACPIsForTheOwnerWithTools(t *testing.T) {

@@ -86,7 +86,7 @@ var (
 	ErrLikeOption   = errors.New("the message begins with a dash and could be read as an option")
 	ErrNoAnswer     = errors.New("it ended without an answer")
 	ErrUnsuccessful = errors.New("it failed")
-	ErrSessionLost  = errors.New("it does not know its earlier conversation any more") // the next turn must begin a new one
+	ErrSessionLost  = errors.New("it does not know the earlier conversation any more") // the next turn must begin a new one
 )
 
 // Registry is the agents that can be chosen by name.

@@ -159,7 +159,12 @@ type claudeBlock struct {
 
 func (claude) does(line []byte) string {
 	var e claudeEvent
-	if !readJSON(line, &e) || e.Type != "assistant" {
+	switch {
+	case !readJSON(line, &e):
+		return ""
+	case e.Subtype == "api_retry":
+		return oneLine("has no answer from its model and tries again", "")
+	case e.Type != "assistant":
 		return ""
 	}
 	var message struct {

@@ -129,7 +129,7 @@ func (c *cli) Progress(line []byte) string {
 	if len(line) == 0 || line[0] != '{' {
 		return ""
 	}
-	return c.program.does(bytes.ToValidUTF8(line, []byte("\uFFFD")))
+	return c.program.does(validUTF8(line))
 }
 
 // Forgot reports whether stderr ends with the word that the session is not known. Not every program says

@@ -67,11 +67,13 @@ func (codex) fold(s *said, line []byte) bool {
 
 func (codex) does(line []byte) string {
 	var e codexEvent
-	if !readJSON(line, &e) || e.Type != "item.started" && e.Type != "item.completed" {
+	if !readJSON(line, &e) {
 		return ""
 	}
 	started := e.Type == "item.started"
 	switch {
+	case e.Type == "error": // it tries again
+		return oneLine("", e.Message)
 	case e.Item.Type == "command_execution" && started:
 		return oneLine("runs: ", withoutShell(e.Item.Command))
 	case e.Item.Type == "mcp_tool_call" && started:

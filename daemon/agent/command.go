@@ -25,6 +25,7 @@ type Command struct {
 	Command []string // the program, by name or absolute path, and its arguments; empty is the driver's own
 	Prompt  string   // of a plain command: a PromptMode, "" is ByStdin
 	Env     []string // names of further environment variables to keep
+	Home    string   // of the SCV that the driver "scv" talks to
 }
 
 // Drivers lists what Command.Driver may be besides "".
@@ -53,8 +54,7 @@ func drive(p *perTurn) Agent {
 		p.useCommand(p.conf.Driver)
 		return &cli{p, own}
 	case p.conf.Driver == "scv":
-		p.useCommand("scv", "agent")
-		return newACP(p)
+		return newNested(p)
 	case p.conf.Driver == "acp":
 		return newACP(p)
 	}

@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,8 +40,26 @@ func TestSnippetsAreValidConfiguration(t *testing.T) {
 	for _, p := range agent.Known() {
 		a, _ := r.Get(p.Name)
 		run, err := a.Prepare(agent.Task{Prompt: "--hi", Tools: true, Owner: true})
-		if err != nil || run.Stdin != "--hi" || slices.Contains(run.Args, "--hi") || run.Path != filepath.Join(dir, p.Binary) {
+		if err != nil || run.Stdin != "--hi" || slices.Contains(run.Args, "--hi") || p.Driver == "" || run.Path != filepath.Join(dir, p.Binary) {
 			t.Errorf("%s: %+v %v", p.Name, run, err)
 		}
+	}
+}
+
+// The two lists of drivers are apart, since config knows no reader of it.
+func TestDriversAreTheSame(t *testing.T) {
+	if !slices.Equal(config.Drivers(), agent.Drivers()) {
+		t.Errorf("config.toml may name %v, and there are %v", config.Drivers(), agent.Drivers())
+	}
+	for _, driver := range agent.Drivers() {
+		r := agent.FromConfig(map[string]agent.Command{"x": {Driver: driver}}, nil)
+		a, _ := r.Get("x")
+		if _, err := a.Prepare(agent.Task{Prompt: "x", Tools: true, Owner: true}); !errors.Is(err, agent.ErrNotFound) {
+			t.Errorf("%s without its program: %v", driver, err)
+		}
+	}
+	a, _ := agent.FromConfig(map[string]agent.Command{"x": {Driver: "other", Command: []string{"/bin/sh"}}}, nil).Get("x")
+	if _, err := a.Prepare(agent.Task{Prompt: "x", Tools: true, Owner: true}); err == nil {
+		t.Error("an unknown driver runs something")
 	}
 }

@@ -54,11 +54,14 @@ type fold func(s *said, line []byte) bool
 func listen(out io.Reader, each fold) (said, error) {
 	var s said
 	lines := bufio.NewReaderSize(out, 64<<10)
+	var line []byte
 	for {
-		line, whole, err := readLine(lines)
+		var whole bool
+		var err error
+		line, whole, err = readLine(lines, line[:0])
 		s.Skipped = s.Skipped || !whole
-		if line = bytes.TrimSpace(line); bytes.HasPrefix(line, []byte("{")) {
-			s.hear(bytes.ToValidUTF8(line, []byte("\uFFFD")), each)
+		if object := bytes.TrimSpace(line); bytes.HasPrefix(object, []byte("{")) {
+			s.hear(validUTF8(object), each)
 		}
 		if errors.Is(err, io.EOF) {
 			return s, nil
@@ -79,14 +82,22 @@ func (s *said) hear(line []byte, each fold) {
 	s.Spoke = each(s, line) || s.Spoke
 }
 
-// readLine reads one line; whole is false if it was too long, and then it is not returned.
-func readLine(r *bufio.Reader) (line []byte, whole bool, err error) {
+// validUTF8 makes what cannot be read one character that says so.
+func validUTF8(b []byte) []byte {
+	if utf8.Valid(b) {
+		return b
+	}
+	return bytes.ToValidUTF8(b, []byte("\uFFFD"))
+}
+
+// readLine reads one line into line; whole is false if it was too long, and then it is not returned.
+func readLine(r *bufio.Reader, line []byte) (_ []byte, whole bool, err error) {
 	for whole = true; ; {
 		part, err := r.ReadSlice('\n')
 		if whole = whole && len(line)+len(part) <= maxLine; whole {
 			line = append(line, part...)
 		} else {
-			line = nil
+			line = line[:0]
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return line, whole, err

@@ -17,7 +17,7 @@ func agents(f file, c *Config, at lines) error {
 			return at.wrong(key, "a name has 1 to 32 letters, digits, _ and -")
 		}
 		a := Agent{Command: f.Agents[name].Command, Env: f.Agents[name].Env}
-		for _, part := range []func(agentFile, *Agent, lines, string) error{driver, prompt, command, env} {
+		for _, part := range []func(agentFile, *Agent, lines, string) error{driver, prompt, command, env, nestedHome} {
 			if err := part(f.Agents[name], &a, at, key); err != nil {
 				return err
 			}
@@ -71,6 +71,22 @@ func env(_ agentFile, a *Agent, at lines, key string) error {
 			return at.wrong(key+".env", "it lists names of environment variables, none of them SCV_*")
 		}
 	}
+	return nil
+}
+
+// nestedHome is whose chat the driver "scv" writes in: another SCV's, not ours.
+func nestedHome(f agentFile, a *Agent, at lines, key string) error {
+	switch {
+	case a.Driver != "scv" && f.Home != nil:
+		return at.wrong(key+".home", `it is for driver = "scv"; leave the key out`)
+	case a.Driver != "scv":
+		return nil
+	case f.Home == nil:
+		return at.wrong(key+".home", `it names the home of the SCV that is the agent, as "/home/me/.scv-work"`)
+	case !filepath.IsAbs(*f.Home) || strings.ContainsRune(*f.Home, 0):
+		return at.wrong(key+".home", `it is an absolute path, as "/home/me/.scv-work"`)
+	}
+	a.Home = filepath.Clean(*f.Home)
 	return nil
 }
 

@@ -46,6 +46,7 @@ type Agent struct {
 	Command []string // the program, by name or absolute path, and its arguments; empty is the driver's own
 	Prompt  string   // "stdin" or "arg" for a plain command, "" else
 	Env     []string // names of further environment variables it gets
+	Home    string   // of the SCV that the driver "scv" talks to: absolute
 }
 
 // Notify says which owner chats hear of things, first to last.

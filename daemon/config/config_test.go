@@ -32,8 +32,7 @@ func TestWithoutAFileTheDefaultsHold(t *testing.T) {
 	}
 }
 
-func TestEveryKeyIsRead(t *testing.T) {
-	got, err := Load(home(t, `
+const everyKey = `
 workspace = "/srv/work/../code"
 
 [agents.claude]
@@ -69,7 +68,10 @@ backoff_min = "40ms"
 backoff_max = "50ms"
 stable_after = "60ms"
 idle_close = "70ms"
-`))
+`
+
+func TestEveryKeyIsRead(t *testing.T) {
+	got, err := Load(home(t, everyKey))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,6 +130,9 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"empty command", "[agents.a]\ncommand = []", `line 2: the value of "agents.a.command" is wrong: it lists the program and its arguments, as ["claude", "-p"]`},
 		{"relative program", "[agents.a]\ncommand = [\"./s3cret\"]", `line 2: the value of "agents.a.command" is wrong`},
 		{"NUL", "[agents.a]\ncommand = [\"a\", \"b\\u0000\"]", `line 2: the value of "agents.a.command" is wrong`},
+		{"home of another driver", "[agents.a]\ndriver = \"codex\"\nhome = \"/s3cret\"", `line 3: the value of "agents.a.home" is wrong: it is for driver = "scv"`},
+		{"no home", "[agents.a]\ndriver = \"scv\"", `line 1: the value of "agents.a.home" is wrong: it names the home of the SCV`},
+		{"relative home", "[agents.a]\ndriver = \"scv\"\nhome = \"s3cret\"", `line 3: the value of "agents.a.home" is wrong: it is an absolute path`},
 		{"driver", "[agents.a]\ndriver = \"s3cret\"", `line 2: the value of "agents.a.driver" is wrong: it is one of acp, claude, codex, gemini, opencode, scv; leave`},
 		{"driver in another case", "[agents.a]\ndriver = \"Claude\"", `line 2: the value of "agents.a.driver" is wrong`},
 		{"empty driver", "[agents.a]\ndriver = \"\"\ncommand = [\"a\"]", `line 2: the value of "agents.a.driver" is wrong`},

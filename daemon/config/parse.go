@@ -43,6 +43,7 @@ type agentFile struct {
 	Command []string `toml:"command"`
 	Prompt  *string  `toml:"prompt"`
 	Env     []string `toml:"env"`
+	Home    *string  `toml:"home"`
 }
 
 func parse(data []byte) (Config, error) {

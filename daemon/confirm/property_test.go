@@ -142,9 +142,10 @@ func (w *world) tick(t *rapid.T) {
 	}
 }
 
-// pass lets time go by: some of it, or to the second around a deadline.
+// pass lets time go by: some of it, or to the second around a deadline. Nothing looks at it meanwhile, as
+// in a suspend.
 func (w *world) pass(t *rapid.T) {
-	d := rapid.SampledFrom([]time.Duration{1, time.Second, time.Minute, time.Hour}).Draw(t, "time")
+	d := rapid.SampledFrom([]time.Duration{1, time.Second, time.Minute, time.Hour, 24 * time.Hour}).Draw(t, "time")
 	if len(w.questions) > 0 && rapid.Bool().Draw(t, "to a deadline") {
 		i := w.pick(t)
 		edge := rapid.SampledFrom([]time.Duration{-time.Second, -1, 0, 1, time.Second}).Draw(t, "edge")
@@ -258,12 +259,25 @@ func (w *world) check(t *rapid.T) {
 	}
 }
 
-func TestRacesKeepTheRules(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+func TestRacesKeepTheRules(t *testing.T) { rapid.Check(t, race(new(int))) }
+
+// race is one run of random events. It counts the questions that were asked in it.
+func race(asked *int) func(*rapid.T) {
+	return func(t *rapid.T) {
 		w := &world{steps: rapid.Bool().Draw(t, "steps")}
 		t.Repeat(map[string]func(*rapid.T){
-			"ask": w.ask, "deliver": w.deliver, "deliver more": w.deliver, "asker": w.asker, "tick": w.tick,
+			"ask": w.ask, "ask more": w.ask, "deliver": w.deliver, "deliver more": w.deliver, "asker": w.asker, "tick": w.tick,
 			"pass": w.pass, "disturb": w.disturb, "restart": w.restart, "answer": w.answer, "answer more": w.answer, "": w.check,
 		})
-	})
+		*asked += len(w.questions)
+	}
+}
+
+// TestTenThousandQuestions is the same until so many were asked, and every one of them kept the rules.
+func TestTenThousandQuestions(t *testing.T) {
+	asked, began := 0, time.Now()
+	for asked < 10_000 && !t.Failed() {
+		rapid.Check(t, race(&asked))
+	}
+	t.Logf("%d questions in %s", asked, time.Since(began).Round(time.Millisecond))
 }

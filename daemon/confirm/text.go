@@ -18,17 +18,19 @@ const (
 // Shown makes an asker's text safe to put before a person: one line, in which everything that is
 // invisible, reorders text or breaks the line is a visible escape such as \u202e, and « and », which
 // frame it, are ‹ and ›. What is stored, hashed and answered is this text. Shown(Shown(s)) == Shown(s).
-func Shown(s string) string {
+func Shown(s string) string { return shown(s, maxShown) }
+
+func shown(s string, limit int) string {
 	s = strings.ReplaceAll(strings.TrimSpace(s), "\r\n", "\n")
 	var out strings.Builder
 	cutAt := 0 // how much of it fits together with the mark
 	w := writer{marks: maxMarks}
 	for _, r := range s {
 		out.WriteString(w.show(r))
-		if out.Len() <= maxShown-len(cutMark) {
+		if out.Len() <= limit-len(cutMark) {
 			cutAt = out.Len()
 		}
-		if out.Len() > maxShown {
+		if out.Len() > limit {
 			return strings.TrimRight(out.String()[:cutAt], " ") + cutMark
 		}
 	}

@@ -41,3 +41,6 @@ func (r *Run) bound() {
 		r.keeper.o.Log.Error("cannot stop a run that prints too much, trying again", "handle", r.Handle, "err", err)
 	}
 }
+
+// Exited is closed when the run's leader has exited; what it left behind is stopped until Done.
+func (r *Run) Exited() <-chan struct{} { return r.exited }

@@ -107,8 +107,14 @@ func TestDamagedCgroups(t *testing.T) {
 	kept, _ := w.record("fake-00dec0")
 	ours := filepath.Join(string(cgroups), "scv-"+w.instance+"-fake-000000")
 	for i, c := range []store.Cgroup{
-		kept.Cgroup, {Path: string(cgroups)}, {Path: kept.Cgroup.Path + "/../" + filepath.Base(kept.Cgroup.Path)}, {Path: "/"}, {Path: "relative"},
-		{Path: ours, Inode: 1}, {Path: ours + "/"}, {Inode: kept.Cgroup.Inode},
+		kept.Cgroup,
+		{Path: string(cgroups)},
+		{Path: kept.Cgroup.Path + "/../" + filepath.Base(kept.Cgroup.Path)},
+		{Path: "/"},
+		{Path: "relative"},
+		{Path: ours, Inode: 1},
+		{Path: ours + "/"},
+		{Inode: kept.Cgroup.Inode},
 	} {
 		d := about
 		d.State, d.Owner, d.Cgroup = store.RunStarting, store.ProcessID{PID: 1, Start: 1, Boot: w.k.o.Self.Boot}, c

@@ -5,14 +5,17 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"scv/daemon/agent"
 	"scv/daemon/process"
@@ -71,7 +74,7 @@ func marked(t testing.TB, marker string) (pids []int) {
 // await is until for a look that costs much.
 func await(t testing.TB, limit time.Duration, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(limit); !ok(); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(limit); !ok(); time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("waited %v in vain: %s", limit, what)
 		}
@@ -98,55 +101,65 @@ func each(n int, act func(int)) {
 
 func numbered(i int) string { return fmt.Sprintf("fake-%06x", i) }
 
-// decoys are processes of every shape that are no run of ours: some with another instance's tag, in a
-// cgroup with another instance's name.
-func (w *world) decoys(n int) string {
-	mark := marker()
-	for i := range n / shapesOfARun {
-		c, err := table.Spawn(process.Spec{
-			Path: "/bin/sh", Args: []string{"-c", shapes, mark},
-			Env:    []string{"PATH=" + os.Getenv("PATH"), "SCV_PARENT=x" + w.instance + "/chat-1/" + numbered(i)},
-			Cgroup: cgroups.For("x"+w.instance, numbered(i)),
-		})
-		must(w.t, err)
-		w.t.Cleanup(func() {
-			run := process.Run{Leader: c.ID(), Group: c.ID().PID, Instance: "x" + w.instance, Handle: numbered(i), Cgroup: c.Cgroup()}
-			if _, err := table.Stop(context.Background(), run); err != nil {
-				w.t.Error(err)
-			}
-			if _, err := c.Wait(); err != nil {
-				w.t.Error(err)
-			}
-		})
-	}
-	await(w.t, limit, "the decoys", func() bool { return len(marked(w.t, mark)) == n })
-	return mark
-}
-
-// crowdMode makes the test binary an SCV process with many runs. Its value is how many.
+// crowdMode makes the test binary one that starts a crowd of processes. Its value says which.
 const crowdMode = "SCV_DELEGATION_TEST_CROWD"
 
-// markerVariable hands on the marker: among its arguments it would mark a process of the test.
-const markerVariable = "SCV_DELEGATION_TEST_MARKER"
+// A crowd is an SCV process with runs, what init is to such a process, or one whose processes are no runs of ours.
+const (
+	crowdRuns   = "runs"
+	crowdCradle = "cradle"
+	crowdDecoys = "decoys"
+)
 
-// crowded is the exit code of the process that starts the runs, or of the one around it.
-func crowded(runs string) int {
-	n, err := strconv.Atoi(runs)
-	switch {
-	case err != nil:
-	case os.Getenv(cradleMode) != "":
-		err = beCradle(os.Args[1:])
-	default:
-		err = beCrowd(n, os.Args[1], os.Args[2], os.Getenv(markerVariable))
+// crowd is what a crowd is told, by its environment: its arguments would bear the marker.
+type crowd struct {
+	Home, Instance, Marker string
+	Size                   int
+}
+
+const crowdVariable = "SCV_DELEGATION_TEST_CROWD_DATA"
+
+// crowded is the exit code of a crowd that went wrong; none ends by itself.
+func crowded(kind string) int {
+	time.AfterFunc(10*time.Minute, func() { os.Exit(1) }) // nothing is left for long when a test fails
+	var c crowd
+	err := json.Unmarshal([]byte(os.Getenv(crowdVariable)), &c)
+	if err == nil {
+		err = map[string]func(crowd) error{crowdRuns: crowd.runs, crowdCradle: crowd.cradle, crowdDecoys: crowd.decoys}[kind](c)
 	}
 	fmt.Fprintln(os.Stderr, err)
 	return 1
 }
 
-// beCrowd starts the runs and never ends by itself.
-func beCrowd(n int, home, instance, marker string) error {
+// start starts a crowd; everything of it is stopped at the end of the test.
+func (c crowd) start(t *testing.T, kind string) process.ID {
+	t.Helper()
+	data, err := json.Marshal(c)
+	must(t, err)
+	child, err := table.Spawn(process.Spec{
+		Path: executable(t), Env: append(os.Environ(), crowdMode+"="+kind, crowdVariable+"="+string(data)), Stderr: os.Stderr,
+	})
+	must(t, err)
+	t.Cleanup(func() {
+		left, err := table.Stop(context.Background(), process.Run{Leader: child.ID(), Group: child.ID().PID})
+		_, werr := child.Wait()
+		if err := errors.Join(err, werr); err != nil || len(left) > 0 {
+			t.Errorf("a crowd is left: %v, %v", left, err)
+		}
+	})
+	return child.ID()
+}
+
+func executable(t *testing.T) string {
+	path, err := os.Executable()
+	must(t, err)
+	return path
+}
+
+// runs is an SCV process that is to be killed.
+func (c crowd) runs() error {
 	ctx := context.Background()
-	s, err := store.Open(ctx, store.Options{Path: storeIn(home), Clock: clock.System{}, Instance: instance})
+	s, err := store.Open(ctx, store.Options{Path: storeIn(c.Home), Clock: clock.System{}, Instance: c.Instance})
 	if err != nil {
 		return err
 	}
@@ -154,74 +167,87 @@ func beCrowd(n int, home, instance, marker string) error {
 	if err != nil {
 		return err
 	}
-	k := New(options(home, instance, s, clock.System{}, self))
-	failed := make(chan error, n)
-	each(n, func(i int) {
-		_, err := k.Start(ctx, numbered(i), placed(k), shellRun(k, numbered(i), home, shapes, marker))
+	k := New(options(c.Home, c.Instance, s, clock.System{}, self))
+	failed := make(chan error, c.Size)
+	each(c.Size, func(i int) {
+		_, err := k.Start(ctx, numbered(i), placed(k), shellRun(k, numbered(i), c.Home, shapes, c.Marker))
 		failed <- err
 	})
-	for range n {
+	for range c.Size {
 		if err := <-failed; err != nil {
 			return err
 		}
 	}
-	if err := os.WriteFile(filepath.Join(home, "started"), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(c.Home, "started"), nil, 0o600); err != nil {
 		return err
 	}
 	select {}
 }
 
-// cradleMode makes the test binary what init is on a machine: it takes over the orphans of the SCV that it
-// starts, and reaps them. So the next SCV is not among their ancestors.
-const cradleMode = "SCV_DELEGATION_TEST_CRADLE"
-
-func beCradle(args []string) error {
-	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = append(os.Environ(), cradleMode+"=")
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
+// cradle takes over the orphans of the SCV that it starts, and reaps them. So the next SCV is not among
+// their ancestors, just as on a machine where init takes them over.
+func (c crowd) cradle() error {
+	path, err := os.Executable()
+	if err != nil {
 		return err
 	}
-	fmt.Println(cmd.Process.Pid)
-	_ = cmd.Wait() // it is killed
+	if err := os.Setenv(crowdMode, crowdRuns); err != nil { // a second value in an environment would not count
+		return err
+	}
+	daemon, err := table.Spawn(process.Spec{Path: path, Env: os.Environ(), Stderr: os.Stderr})
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(c.Home, "daemon"), []byte(strconv.Itoa(daemon.ID().PID)), 0o600); err != nil {
+		return err
+	}
+	if _, err := daemon.Wait(); err != nil {
+		return err
+	}
 	for {
-		view, err := table.Scan()
+		if _, err := syscall.Wait4(-1, nil, 0, nil); errors.Is(err, syscall.ECHILD) {
+			select {} // until the test ends us
+		}
+	}
+}
+
+// decoys are processes of every shape with another instance's tag, in a cgroup with another instance's name.
+func (c crowd) decoys() error {
+	for i := range c.Size / shapesOfARun {
+		_, err := table.Spawn(process.Spec{
+			Path: "/bin/sh", Args: []string{"-c", shapes, c.Marker},
+			Env:    []string{"PATH=" + os.Getenv("PATH"), "SCV_PARENT=x" + c.Instance + "/chat-1/" + numbered(i)},
+			Cgroup: cgroups.For("x"+c.Instance, numbered(i)),
+		})
 		if err != nil {
 			return err
 		}
-		table.ReapAdopted(view)
-		time.Sleep(50 * time.Millisecond)
 	}
+	select {}
 }
 
 // The daemon is killed with every shape of process in its runs, and started again: all of them are gone
 // within 10 s, and nobody else is hit.
 func TestEveryShapeAfterACrash(t *testing.T) {
+	const bystanders = 200
 	w := newWorld(t)
-	runs := howMany(25, 1000)
-	decoys := w.decoys(200)
-	mark := marker()
 	must(t, w.store.Close())
 	w.store = nil
-	cradle := exec.Command(os.Args[0], w.home, w.instance)
-	cradle.Env = append(os.Environ(), cradleMode+"=1", crowdMode+"="+strconv.Itoa(runs), markerVariable+"="+mark)
-	cradle.Stderr = os.Stderr
-	out, err := cradle.StdoutPipe()
-	must(t, err)
-	must(t, cradle.Start())
-	defer func() { _ = cradle.Process.Kill(); _ = cradle.Wait() }()
-	var daemon int
-	_, err = fmt.Fscan(out, &daemon)
-	must(t, err)
-	await(t, 3*time.Minute, "the runs", func() bool { return exists(w.file("started")) && len(marked(t, mark)) == runs*shapesOfARun })
-	id, err := process.Lookup(daemon)
-	must(t, err)
-	killed, err := os.FindProcess(daemon)
-	must(t, err)
-	must(t, killed.Kill())
-	await(t, limit, "the death of the daemon", func() bool { return !id.Alive() })
-	if n := len(marked(t, mark)); n != runs*shapesOfARun {
-		t.Fatalf("%d processes outlived their daemon", n)
+	c := crowd{Home: w.home, Instance: w.instance, Marker: marker(), Size: howMany(25, 1000)}
+	d := c
+	d.Marker, d.Size = marker(), bystanders
+	t.Cleanup(func() { clearCgroups(t, "x"+w.instance) }) // after they were stopped: cleanups run backwards
+	d.start(t, crowdDecoys)
+	await(t, limit, "the decoys", func() bool { return len(marked(t, d.Marker)) == bystanders })
+	c.start(t, crowdCradle)
+	await(t, 5*time.Minute, "the runs", func() bool {
+		return exists(w.file("started")) && len(marked(t, c.Marker)) == c.Size*shapesOfARun
+	})
+	daemon := pidIn(t, w.file("daemon"))
+	must(t, syscall.Kill(daemon.PID, syscall.SIGKILL))
+	await(t, limit, "the death of the daemon", func() bool { return !daemon.Alive() })
+	if n := len(marked(t, c.Marker)); n != c.Size*shapesOfARun {
+		t.Fatalf("only %d processes outlived their daemon", n)
 	}
 
 	began := time.Now()
@@ -229,29 +255,34 @@ func TestEveryShapeAfterACrash(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- w.k.Run(ctx) }()
-	want := 0
+	escape := 0
 	if cgroups == "" {
-		want = runs // the fourth shape escapes; scv doctor counts such runs
+		escape = c.Size // the fourth shape of each; scv doctor counts such runs
 	}
-	await(t, time.Minute, "the end of every run", func() bool { return len(marked(t, mark)) <= want })
+	await(t, time.Minute, "the end of every process", func() bool { return len(marked(t, c.Marker)) <= escape })
 	took := time.Since(began)
 	await(t, time.Minute, "the end of every record", func() bool {
 		s, err := w.k.List(true)
 		must(t, err)
-		return len(s.Entries) == 0 && s.Reaped == uint64(runs)
+		return len(s.Entries) == 0 && s.Reaped == uint64(c.Size)
 	})
-	t.Logf("%d runs: every process gone after %v, every record after %v", runs, took, time.Since(began))
+	t.Logf("%d runs: every process gone after %v, every record after %v; %d escaped", c.Size, took, time.Since(began), len(marked(t, c.Marker)))
 	if took > 10*time.Second {
 		t.Errorf("it took %v", took)
 	}
 	cancel()
 	must(t, <-ended)
-	if n := len(marked(t, decoys)); n != 200 {
-		t.Errorf("%d of 200 decoys were hit", 200-n)
+	if n := len(marked(t, d.Marker)); n != bystanders {
+		t.Errorf("%d of %d decoys were hit", bystanders-n, bystanders)
 	}
-	for _, pid := range marked(t, mark) { // what escaped
-		p, err := os.FindProcess(pid)
-		must(t, err)
-		must(t, p.Kill())
+}
+
+// clearCgroups removes those of an instance that nobody serves.
+func clearCgroups(t *testing.T, instance string) {
+	t.Helper()
+	handles, err := cgroups.Handles(instance)
+	must(t, err)
+	for _, handle := range handles {
+		until(t, "an empty cgroup", func() bool { return syscall.Rmdir(cgroups.For(instance, handle).Path) == nil })
 	}
 }

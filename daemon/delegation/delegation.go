@@ -8,6 +8,7 @@ package delegation
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"sync"
 	"time"
@@ -45,6 +46,8 @@ type Options struct {
 	Parent   string // the daemon's own SCV_PARENT, "" at the top
 	Depth    uint32 // of the daemon itself: 0 at the top
 	MaxDepth uint32
+	// Condenser is agent.Condenser of a configured agent. Nil is one that has none.
+	Condenser func(agent string) func(out io.Reader) ([]byte, error)
 
 	maxOutput int64        // for tests: instead of maxOutput
 	step      func(string) // for tests: called between the steps of a run's life
@@ -68,6 +71,9 @@ type Keeper struct {
 
 // New makes the keeper. Run must be called for the passes.
 func New(o Options) *Keeper {
+	if o.Condenser == nil {
+		o.Condenser = func(string) func(io.Reader) ([]byte, error) { return nil }
+	}
 	if o.maxOutput == 0 {
 		o.maxOutput = maxOutput
 	}

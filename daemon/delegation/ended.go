@@ -24,8 +24,8 @@ func (k *Keeper) ended(ctx context.Context, handle string, exit process.Exit, st
 // ErrNotEnded is a run of which nobody knows how it ended.
 var ErrNotEnded = errors.New("it had not ended")
 
-// Ended is the result of a run that ended and was not reported, whoever owned it; at most limit bytes
-// of what it printed. The error is ErrNotEnded, or what it printed cannot be read.
+// Ended is the result of a run that ended and was not reported, whoever owned it; of what it printed what
+// Result would give. The error is ErrNotEnded, or what it printed cannot be read.
 func (k *Keeper) Ended(handle string, limit int64) (store.Delegation, Result, error) {
 	d, known, err := k.Record(handle)
 	switch {
@@ -40,7 +40,7 @@ func (k *Keeper) Ended(handle string, limit int64) (store.Delegation, Result, er
 	}
 	defer left.close()
 	r := Result{Exit: process.Exit{Code: d.ExitCode}, Stopped: d.Stopped}
-	r.Output, r.Truncated, err = left.read(limit)
+	r.Output, r.Truncated, err = left.answer(k.o.Condenser(d.Agent), limit)
 	r.Errors = left.tail()
 	return d, r, err
 }

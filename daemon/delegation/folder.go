@@ -53,7 +53,11 @@ func (k *Keeper) clearFolders() {
 func (k *Keeper) removeOutput(handle string) error {
 	err := failpoint.Hit(failpoint.RunFiles)
 	if err == nil {
-		err = os.RemoveAll(k.folder(handle))
+		folder := k.folder(handle)
+		for _, name := range []string{"out", "err"} { // RemoveAll of what is not empty takes descriptors
+			_ = os.Remove(filepath.Join(folder, name))
+		}
+		err = os.RemoveAll(folder)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot remove output of %q: %w", handle, err)

@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 	if os.Getenv("SCV_TEST_NO_CGROUPS") == "" {
 		cgroups, _ = process.FindCgroups()
 	}
-	if n, isCrowd := os.LookupEnv(crowdMode); isCrowd {
-		os.Exit(crowded(n))
+	if kind, isCrowd := os.LookupEnv(crowdMode); isCrowd {
+		os.Exit(crowded(kind))
 	}
 	if step, isOwner := os.LookupEnv(ownerMode); isOwner {
 		if err := beOwner(step, os.Args[1], os.Args[2], os.Args[3:]); err != nil {

@@ -6,13 +6,20 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
 
 // output is what a run prints, held open. The agent runs as our user and may replace its files by others
 // while it works; what is open stays what it was started with, and cannot hold up who reads it.
-type output struct{ out, errs *os.File }
+type output struct {
+	folder string
+	errs   *os.File
+
+	mu  sync.Mutex
+	out *os.File // another one once it is condensed
+}
 
 var errNotRegular = errors.New("it is no regular file any more")
 
@@ -26,7 +33,7 @@ func createOutput(folder string) (*output, error) {
 		out.Close()
 		return nil, err
 	}
-	return &output{out, errs}, nil
+	return &output{folder: folder, out: out, errs: errs}, nil
 }
 
 func createFile(path string) (*os.File, error) {
@@ -43,7 +50,7 @@ func openOutput(folder string) (*output, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open output of a run: %w", err)
 	}
-	o := &output{out: out}
+	o := &output{folder: folder, out: out}
 	if errs, err := openLeft(filepath.Join(folder, "err")); err == nil {
 		o.errs = errs
 	}
@@ -71,7 +78,7 @@ func openLeft(path string) (*os.File, error) {
 // read is at most limit bytes of out, and whether there was more. It moves no offset: the agent's
 // processes share that.
 func (o *output) read(limit int64) (out []byte, more bool, err error) {
-	out, err = io.ReadAll(io.NewSectionReader(o.out, 0, limit+1))
+	out, err = io.ReadAll(io.NewSectionReader(o.printed(), 0, limit+1))
 	if err != nil {
 		return nil, false, fmt.Errorf("cannot read output of a run: %w", err)
 	}
@@ -91,11 +98,19 @@ func (o *output) tail() []byte {
 	return b
 }
 
-// shrink gives the disk back what is never read. Of err it frees all before it writes the end again: on
-// a full disk nothing else is sure to work.
-func (o *output) shrink() error {
-	if size(o.out) > KeptOutput {
-		if err := o.out.Truncate(KeptOutput); err != nil {
+// printed is out as it stands.
+func (o *output) printed() *os.File {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.out
+}
+
+// shrink gives the disk back what is never read: of out all but what condense keeps, or the beginning
+// without it. Of err it frees all before it writes the end again: on a full disk nothing else is sure to
+// work.
+func (o *output) shrink(condense condenser) error {
+	if size(o.printed()) > KeptOutput {
+		if err := o.shrinkOut(condense); err != nil {
 			return fmt.Errorf("cannot shrink output of a run: %w", err)
 		}
 	}
@@ -114,7 +129,7 @@ func (o *output) shrink() error {
 }
 
 // largest is the size of the larger file.
-func (o *output) largest() int64 { return max(size(o.out), size(o.errs)) }
+func (o *output) largest() int64 { return max(size(o.printed()), size(o.errs)) }
 
 // size is 0 for a file that is closed or was never opened.
 func size(f *os.File) int64 {
@@ -126,6 +141,6 @@ func size(f *os.File) int64 {
 }
 
 func (o *output) close() {
-	o.out.Close()
+	o.printed().Close()
 	o.errs.Close()
 }

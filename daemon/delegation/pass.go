@@ -31,7 +31,7 @@ func (k *Keeper) Pass(ctx context.Context) {
 	}
 	k.keepTies(ctx, runs)
 	for _, handle := range k.dueOrphans(view, runs, before.own) {
-		k.once(handle, func(ctx context.Context) error { return k.killRecorded(ctx, handle) })
+		k.once(handle, func(ctx context.Context) error { return unlessGone(k.killRecorded(ctx, handle)) })
 	}
 	k.stopRunaways(view, runs)
 	unknown := k.stopUnknown(view, rows)

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"scv/daemon/process"
 	"scv/store"
@@ -15,11 +16,13 @@ import (
 // This file is where a run stands among the others: below whom, how deep, and with whose powers.
 
 // handles is the form of a handle: the agent's name and six hex digits. It becomes part of tags and of paths.
-var handles = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}-[0-9a-f]{6}$`)
+var handles = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}-[0-9a-f]{6}$`)
+})
 
 // IsHandle reports whether handle names a run of agent.
 func IsHandle(handle, agent string) bool {
-	return handles.MatchString(handle) && strings.HasPrefix(handle, agent+"-") && len(handle) == len(agent)+7
+	return handles().MatchString(handle) && strings.HasPrefix(handle, agent+"-") && len(handle) == len(agent)+7
 }
 
 // Place fills in where a run stands that asker, a handle, starts; "" is the owner, or the daemon for a chat.

@@ -104,11 +104,6 @@ func (k *Keeper) checkOwner(handle string, d store.Delegation, owner process.ID)
 	return nil
 }
 
-// Unknown refuses a handle that nothing is known of.
-func Unknown(handle string) error {
-	return wire.Refuse(wire.DelegationError, "no delegation has the handle %q; scv delegations --all lists them", handle)
-}
-
 // lookAgain makes passes look although they had found nothing: somebody else starts processes for us.
 func (k *Keeper) lookAgain() {
 	k.mu.Lock()

@@ -18,6 +18,7 @@ type Run struct {
 	keeper   *Keeper
 	began    clock.Stamp    // set before it is spawned, as is printed
 	printed  *output        // nil when it could not be made
+	condense condenser      // nil: the beginning of what it prints is its answer
 	stays    bool           // a live agent: its standard streams are its session's
 	spoken   *os.File       // what a live agent says, nil for others
 	spawned  chan struct{}  // closed when it is settled whether there is a leader
@@ -41,7 +42,7 @@ type Run struct {
 type Result struct {
 	Exit      process.Exit
 	Stopped   string // why it was stopped, as the end of a sentence; "" if it ended by itself
-	Output    []byte // at most the limit asked for
+	Output    []byte // at most the limit asked for, or what the agent's Condense keeps
 	Truncated bool
 	Errors    []byte // the end of what it printed to stderr, at most KeptErrors bytes
 }
@@ -105,7 +106,11 @@ func (r *Run) wait() {
 
 // makeRoom gives back what the run took of the disk: its own report could not be stored else.
 func (r *Run) makeRoom() {
-	if err := r.printed.shrink(); err != nil {
+	condense := r.condense
+	if r.Stopped() != "" {
+		condense = nil // nobody asks for the answer
+	}
+	if err := r.printed.shrink(condense); err != nil {
 		r.keeper.o.Log.Error("cannot shrink what a run printed", "handle", r.Handle, "err", err)
 	}
 }
@@ -200,7 +205,8 @@ func (r *Run) await(ctx context.Context, event <-chan struct{}) error {
 	}
 }
 
-// Result waits for the end of the run and reads how it ended and at most limit bytes of what it printed.
+// Result waits for the end of the run and reads how it ended and what its answer is made of: at most limit
+// bytes of what it printed, or what the agent's Condense keeps.
 func (r *Run) Result(limit int64) (Result, error) {
 	<-r.done
 	r.mu.Lock()
@@ -209,7 +215,7 @@ func (r *Run) Result(limit int64) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("cannot learn how run %q ended: %w", r.Handle, err)
 	}
-	result.Output, result.Truncated, err = r.printed.read(limit)
+	result.Output, result.Truncated, err = r.printed.answer(r.condense, limit)
 	result.Errors = r.printed.tail()
 	return result, err
 }

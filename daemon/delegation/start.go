@@ -76,7 +76,7 @@ func (r *Run) spawn(ctx context.Context, about store.Delegation, run agent.Run) 
 	if err != nil {
 		return nil, err
 	}
-	r.printed = printed
+	r.printed, r.condense = printed, run.Condense
 	if why := r.Stopped(); why != "" {
 		return nil, fmt.Errorf("cannot start %q: it was stopped %s", r.Handle, why)
 	}

@@ -48,6 +48,26 @@ func (k *Keeper) Kill(ctx context.Context, handle string) error {
 	return err
 }
 
+// Unknown refuses a handle that nothing is known of.
+func Unknown(handle string) error {
+	return &unknownRun{wire.Refuse(wire.DelegationError, "no delegation has the handle %q; scv delegations --all lists them", handle)}
+}
+
+// unknownRun can be told from other refusals.
+type unknownRun struct{ refusal *wire.Error }
+
+func (u *unknownRun) Error() string { return u.refusal.Error() }
+func (u *unknownRun) Unwrap() error { return u.refusal }
+
+// unlessGone takes it for a success that a run to be stopped is not on record any more: somebody else saw to it
+// since the records were read.
+func unlessGone(err error) error {
+	if _, gone := errors.AsType[*unknownRun](err); gone {
+		return nil
+	}
+	return err
+}
+
 // killRecorded stops a run whose owner is another process or gone.
 func (k *Keeper) killRecorded(ctx context.Context, handle string) error {
 	d, known, err := k.Record(handle)
@@ -85,7 +105,7 @@ func (k *Keeper) KillOrphans(ctx context.Context) ([]string, error) {
 	errs := make([]error, len(handles))
 	var all sync.WaitGroup
 	for i, handle := range handles {
-		all.Go(func() { errs[i] = k.Kill(ctx, handle) })
+		all.Go(func() { errs[i] = unlessGone(k.Kill(ctx, handle)) })
 	}
 	all.Wait()
 	var killed []string

@@ -77,7 +77,8 @@ func TestKilledByHandleInATurn(t *testing.T) {
 func TestDiesInATurn(t *testing.T) {
 	w := newWorld(t, testexe.ACP{Turns: [][]testexe.ACPStep{{
 		{Do: &testexe.Step{Spawn: &testexe.Spawn{Setsid: true, Script: testexe.Script{{SleepMillis: forever}}}}},
-		{Do: &testexe.Step{PrintErr: "out of luck"}}, {Do: &testexe.Step{Exit: testexe.Code(3)}},
+		{Do: &testexe.Step{PrintErr: "out of luck"}},
+		{Do: &testexe.Step{Exit: testexe.Code(3)}},
 	}}})
 	o := w.turn(w.ask("one"))
 	if !o.Ended || o.Stopped != "" || o.Err == nil || !strings.Contains(o.Err.Error(), "ended in the middle") || string(o.Errors) != "out of luck\n" {

@@ -43,13 +43,13 @@ func (p *Pool) look(ctx context.Context) {
 
 // noteJobs records how much runs in an agent's background, when that has changed.
 func (p *Pool) noteJobs(ctx context.Context, r *resident) {
-	jobs := r.session.BackgroundJobs()
 	p.mu.Lock()
-	changed := r.jobs != jobs && r.state != leaving
-	p.mu.Unlock()
-	if !changed {
+	if r.session == nil || r.state == leaving || r.session.BackgroundJobs() == r.jobs {
+		p.mu.Unlock()
 		return
 	}
+	jobs := r.session.BackgroundJobs()
+	p.mu.Unlock()
 	if err := p.o.Runs.BackgroundJobs(ctx, r.handle, jobs); err != nil {
 		p.o.Log.Error("cannot record an agent's background jobs, trying again", "handle", r.handle, "err", err)
 		return
@@ -73,4 +73,16 @@ func (p *Pool) judge(r *resident, allowed, asks bool) {
 		p.o.Log.Info("closing a live agent that nobody has needed for a while", "handle", r.handle)
 		p.leave(r, "because nobody needed it")
 	}
+}
+
+// Working are the runs of the agents that are in the middle of a turn.
+func (p *Pool) Working() (handles []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range p.residents {
+		if r.state == working {
+			handles = append(handles, r.handle)
+		}
+	}
+	return handles
 }

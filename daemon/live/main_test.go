@@ -127,6 +127,14 @@ func scripted(script testexe.Script) agent.Live {
 	return agent.NewACP("fake", agent.Command{Command: append([]string{path}, args...)}, os.Environ())
 }
 
+// nested is a fake agent that passes for another SCV.
+func nested(script testexe.Script) agent.Live {
+	path, args := testexe.Command(script)
+	command := agent.Command{Driver: "scv", Command: append([]string{path}, args...), Home: "/nowhere"}
+	a, _ := agent.FromConfig(map[string]agent.Command{"fake": command}, os.Environ()).Get("fake")
+	return a.(agent.Live)
+}
+
 // open makes a keeper and a pool that know of nothing before, as a daemon that starts.
 func (w *world) open() {
 	w.t.Helper()

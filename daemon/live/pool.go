@@ -45,18 +45,18 @@ type Pool struct {
 
 // resident is one live agent.
 type resident struct {
-	key     Key
-	handle  string
-	with    settings
-	run     *delegation.Run
-	session agent.LiveSession
+	key    Key
+	handle string
+	with   settings
+	run    *delegation.Run
+	gone   chan struct{} // closed when it has left
 
 	// Guarded by the pool.
-	state state
-	since clock.Stamp   // it is idle
-	jobs  uint32        // as recorded
-	woken chan struct{} // closed when it is idle no more
-	gone  chan struct{} // closed when it has left
+	session agent.LiveSession // nil while it is being opened
+	state   state
+	since   clock.Stamp   // it is idle
+	jobs    uint32        // as recorded
+	woken   chan struct{} // closed when it is idle no more
 }
 
 type state int

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,12 +57,18 @@ func TestWorking(t *testing.T) {
 		if s, err := w.runs.Summary(); err != nil || s.Active != 1 || *s.Idle != 0 {
 			t.Errorf("%+v, %v", s, err)
 		}
+		if working := w.pool.Working(); !slices.Equal(working, []string{w.record().Handle}) {
+			t.Errorf("working %v", working)
+		}
 		must(t, os.WriteFile(w.file("go"), nil, 0o600))
 	}
 	if o := w.turn(ask); o.Err == nil || o.Ended {
 		t.Errorf("%+v", o)
 	}
 	w.says("three", "one|two|three")
+	if working := w.pool.Working(); working != nil {
+		t.Errorf("working %v", working)
+	}
 }
 
 func TestClosedWhenIdleForLong(t *testing.T) {
@@ -85,7 +92,7 @@ func TestClosedWhenIdleForLong(t *testing.T) {
 func TestNotClosedWhileNeeded(t *testing.T) {
 	jobs, none := uint32(2), uint32(0)
 	w := newWorld(t, testexe.ACP{})
-	w.agent = scripted(testexe.Script{{ACP: &testexe.ACP{Turns: [][]testexe.ACPStep{
+	w.agent = nested(testexe.Script{{ACP: &testexe.ACP{Turns: [][]testexe.ACPStep{
 		{{Tool: "now"}, {Do: &testexe.Step{WaitFile: w.file("go")}}, {Say: "one"}},
 		{{Jobs: &jobs}, {Say: "two"}},
 		{{Jobs: &none}, {Say: "three"}},

@@ -127,19 +127,20 @@ func (p *Pool) first(ctx context.Context, ask Ask, with settings) (Outcome, erro
 		return Outcome{Err: &NotStartedError{err}}, nil
 	}
 	r := &resident{key: ask.Key, handle: ask.Handle, with: with, run: run, gone: make(chan struct{})}
+	p.mu.Lock()
+	p.residents[ask.Key] = r
+	p.mu.Unlock()
 	limited, cancel := context.WithTimeoutCause(ctx, ask.Limit, errLimit)
 	defer cancel()
 	stdin, stdout := run.Streams()
-	r.session, err = ask.Agent.Open(limited, ask.Task, stdin, stdout)
+	session, err := ask.Agent.Open(limited, ask.Task, stdin, stdout)
 	if err != nil {
 		return p.ended(ctx, limited, r, ask, Outcome{Handle: r.handle, Err: err})
 	}
-	ask.Named(ctx, r.session.ID())
-	if !ask.Once {
-		p.mu.Lock()
-		p.residents[ask.Key] = r
-		p.mu.Unlock()
-	}
+	p.mu.Lock()
+	r.session = session
+	p.mu.Unlock()
+	ask.Named(ctx, session.ID())
 	return p.converse(ctx, limited, r, ask)
 }
 

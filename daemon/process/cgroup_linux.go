@@ -17,7 +17,7 @@ import (
 	"scv/internal/failpoint"
 )
 
-var errNoCgroup = errors.New("there is no cgroup v2 here, or ours is outside of what we can see")
+var errNoCgroup = errors.New("no cgroup v2 is mounted here, or not the part with ours")
 
 // FindCgroups finds the cgroup that we are in and tries whether others can be made in it.
 func FindCgroups() (Cgroups, error) {
@@ -34,6 +34,21 @@ func FindCgroups() (Cgroups, error) {
 		return "", fmt.Errorf("cannot use cgroups in %q: %w", own, err)
 	}
 	return Cgroups(own), nil
+}
+
+// LookForCgroups is where the runs of this process get theirs. Unlike FindCgroups it changes nothing, and
+// only looks whether we might make some there.
+func LookForCgroups(pid int) (Cgroups, error) {
+	folder := cgroupFolder(strconv.Itoa(pid))
+	if folder == "" {
+		return "", errNoCgroup
+	}
+	for _, path := range []string{folder, filepath.Join(folder, "cgroup.procs")} {
+		if err := unix.Access(path, unix.W_OK); err != nil {
+			return "", fmt.Errorf("%s may not be changed: %w", path, err)
+		}
+	}
+	return Cgroups(folder), nil
 }
 
 // Handles are the runs of an instance whose cgroups are there, sorted.
@@ -208,7 +223,7 @@ func (c Cgroup) below() (below []Cgroup) {
 
 // populated reports whether a process lives in the cgroup or below it.
 func (c Cgroup) populated() bool {
-	text, err := readInto(filepath.Join(c.Path, "cgroup.events"), make([]byte, 256))
+	text, err := readOnce(filepath.Join(c.Path, "cgroup.events"), make([]byte, 256))
 	return err == nil && bytes.Contains(text, []byte("populated 1"))
 }
 
@@ -233,11 +248,13 @@ func (c Cgroup) kill() error {
 	if err := failpoint.Hit(failpoint.CgroupKill); err != nil {
 		return err
 	}
-	fd, err := unix.Open(filepath.Join(c.Path, "cgroup.kill"), unix.O_WRONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	fd, err := opened(func() (int, error) {
+		return unix.Open(filepath.Join(c.Path, "cgroup.kill"), unix.O_WRONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	})
 	if err != nil {
 		return goneOr(err)
 	}
-	defer unix.Close(fd)
+	defer closed(fd)
 	_, err = unix.Write(fd, []byte("1"))
 	return goneOr(err)
 }

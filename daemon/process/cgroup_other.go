@@ -12,6 +12,9 @@ var errNoCgroups = errors.New("this system has no cgroups")
 // FindCgroups fails: there are none.
 func FindCgroups() (Cgroups, error) { return "", errNoCgroups }
 
+// LookForCgroups fails likewise.
+func LookForCgroups(int) (Cgroups, error) { return "", errNoCgroups }
+
 // Handles is nobody.
 func (Cgroups) Handles(string) ([]string, error) { return nil, nil }
 

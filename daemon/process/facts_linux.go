@@ -23,9 +23,11 @@ func peerOf(conn *net.UnixConn) (pid, uid int, held pin) {
 			return
 		}
 		pid, uid = int(cred.Pid), int(cred.Uid)
-		pidfd, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PEERPIDFD)
+		pidfd, err := opened(func() (int, error) {
+			return unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PEERPIDFD)
+		})
 		if errors.Is(err, unix.ENOPROTOOPT) {
-			pidfd, err = unix.PidfdOpen(pid, 0)
+			pidfd, err = opened(func() (int, error) { return unix.PidfdOpen(pid, 0) })
 		}
 		if err == nil {
 			held = pin(pidfd)
@@ -50,6 +52,6 @@ func (p pin) alive() bool {
 
 func (p pin) close() {
 	if p >= 0 {
-		_ = unix.Close(int(p))
+		closed(int(p))
 	}
 }

@@ -31,14 +31,14 @@ func readProc(pid int) (Proc, image, error) {
 }
 
 func lookupSerial(pid int) (uint64, error) {
-	fd, err := unix.PidfdOpen(pid, 0)
+	fd, err := opened(func() (int, error) { return unix.PidfdOpen(pid, 0) })
 	switch {
 	case errors.Is(err, unix.ESRCH):
 		return 0, os.ErrProcessDone
 	case err != nil:
 		return 0, nil // an old kernel, or one that forbids pidfds
 	}
-	defer unix.Close(fd)
+	defer closed(fd)
 	return serialOf(fd), nil
 }
 
@@ -55,7 +55,7 @@ func serialOf(pidfd int) uint64 {
 // readStat reads what stat tells: everything but the serial and the tag.
 func readStat(pid int) (Proc, image, error) {
 	var buf [2048]byte // a stat line has at most 52 numbers and a name of 64 bytes
-	line, err := readInto("/proc/"+strconv.Itoa(pid)+"/stat", buf[:])
+	line, err := readOnce("/proc/"+strconv.Itoa(pid)+"/stat", buf[:])
 	if err != nil {
 		return Proc{}, image{}, err
 	}
@@ -104,14 +104,21 @@ var environs = sync.Pool{New: func() any {
 
 // listPIDs is every process there is now.
 func listPIDs() ([]int, error) {
-	dir, err := os.Open("/proc")
+	fd, err := opened(func() (int, error) { return unix.Open("/proc", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0) })
 	if err != nil {
 		return nil, err
 	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return nil, err
+	defer closed(fd)
+	var names []string
+	for buf := make([]byte, 16<<10); ; {
+		n, err := unix.ReadDirent(fd, buf)
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return nil, err
+		}
+		if n == 0 && err == nil {
+			break
+		}
+		_, _, names = unix.ParseDirent(buf[:max(n, 0)], -1, names)
 	}
 	pids := make([]int, 0, len(names))
 	for _, name := range names {
@@ -122,14 +129,29 @@ func listPIDs() ([]int, error) {
 	return pids, nil
 }
 
-// readInto reads a small file of /proc with plain system calls, which cost half of what os.ReadFile
-// does here. A vanished process is os.ErrProcessDone.
-func readInto(path string, buf []byte) ([]byte, error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+// readOnce is readInto for a file that comes whole in one read, of fewer bytes than buf has.
+func readOnce(path string, buf []byte) ([]byte, error) {
+	fd, err := opened(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
 	if err != nil {
 		return nil, goneOr(err)
 	}
-	defer unix.Close(fd)
+	defer closed(fd)
+	for {
+		n, err := unix.Read(fd, buf)
+		if !errors.Is(err, unix.EINTR) {
+			return buf[:max(n, 0)], goneOr(err)
+		}
+	}
+}
+
+// readInto reads a small file of /proc with plain system calls, which cost half of what os.ReadFile
+// does here. A vanished process is os.ErrProcessDone.
+func readInto(path string, buf []byte) ([]byte, error) {
+	fd, err := opened(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
+	if err != nil {
+		return nil, goneOr(err)
+	}
+	defer closed(fd)
 	for n := 0; ; {
 		if n == len(buf) {
 			if n >= maxEnviron {

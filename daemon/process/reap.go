@@ -17,11 +17,16 @@ func (t *Table) Adopted(v View) []Proc {
 }
 
 // ReapAdopted reaps the zombies of a view that are our children but were not spawned here, each by its
-// pid, and names them. The owner of the table calls it in each of its passes.
-func (t *Table) ReapAdopted(v View) []ID {
+// pid, and names them. The owner of the table calls it in each of its passes. Of those that share a view,
+// one reaps.
+func (t *Table) ReapAdopted(v View) (reaped []ID) {
+	v.reap.Do(func() { reaped = t.reapAdopted(v) })
+	return reaped
+}
+
+func (t *Table) reapAdopted(v View) (reaped []ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var reaped []ID
 	for _, pid := range v.children[v.self] {
 		p := v.procs[pid]
 		if !p.Zombie() || t.spawned[pid] != nil {

@@ -1,67 +1,109 @@
 package process
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
+	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
-// The kernel is made to give a recorded pid to a decoy, also within the same tick, where the start time
-// cannot tell the two apart.
+// The kernel is made to give a recorded pid to a decoy, again and again, in a pid namespace where nobody else takes
+// pids; some of the time within the same tick, where the start time cannot tell the two apart.
 func TestPidUsedAgain(t *testing.T) {
+	const variable = "SCV_TEST_REUSE"
+	if os.Getenv(variable) != "" {
+		n, err := strconv.Atoi(os.Getenv("SCV_REUSES"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reuse(t, n)
+		return
+	}
+	n := 50
+	if os.Getenv("SCV_LONG") != "" {
+		n = 1000
+	}
+	alone := &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS}
+	probe := exec.CommandContext(t.Context(), "/bin/sh", "-c", "mount --make-rprivate / && mount -t proc proc /proc && : >>/proc/sys/kernel/ns_last_pid")
+	probe.SysProcAttr = alone
+	if out, err := probe.CombinedOutput(); err != nil {
+		t.Skipf("nothing was tested: no pid namespace in which pids can be chosen: %v %s", err, out)
+	}
+	// The shell stays the first process: the test is an ordinary one.
+	line := fmt.Sprintf(`mount --make-rprivate / && mount -t proc proc /proc && export SCV_REUSES=%d && "$@"`, n)
+	t.Log(again(t, variable, line, alone, nil))
+}
+
+// reuse forces n reuses, and expects that no decoy is hit.
+func reuse(t *testing.T, n int) {
 	sleep, err := exec.LookPath("sleep")
 	if err != nil {
 		t.Skip("no sleep")
 	}
-	spec := Spec{Path: sleep, Args: []string{"60"}}
-	for _, sameTick := range []bool{false, true} {
-		recorded, decoy := forceReuse(t, spec, sameTick)
+	if self, err := Self(); err != nil || self.Serial == 0 {
+		t.Log("this kernel does not number its processes: within one tick nothing tells them apart")
+	}
+	sameTick := 0
+	for range n {
+		recorded, decoy := forceReuse(t, Spec{Path: sleep, Args: []string{"60"}})
 		id := decoy.ID()
+		if id.Start == recorded.Start {
+			if id.Serial == 0 {
+				stop(t, Run{Leader: id, Group: id.PID})
+				wait(t, decoy)
+				continue
+			}
+			sameTick++
+		}
 		if recorded.Alive() || recorded.Is(id) {
-			t.Errorf("same tick %v: %+v is taken for %+v", sameTick, id, recorded)
+			t.Errorf("%+v is taken for %+v", id, recorded)
 		}
 		stop(t, Run{Leader: recorded, Group: recorded.PID, Known: []ID{recorded}})
+		if err := signalGroup(recorded, recorded.PID, unix.SIGKILL); err == nil {
+			t.Error("a stranger's group was signalled")
+		}
 		if !id.Alive() {
-			t.Errorf("same tick %v: the decoy was killed", sameTick)
+			t.Fatalf("the decoy was killed: %+v, recorded %+v", id, recorded)
 		}
 		stop(t, Run{Leader: id, Group: id.PID})
 		wait(t, decoy)
 	}
+	t.Logf("%d pids used again, %d of them within one tick", n, sameTick)
+	if self, _ := Self(); sameTick == 0 && self.Serial != 0 {
+		t.Error("none was within one tick: the test tests too little")
+	}
 }
 
 // forceReuse runs a process to its end and another one with its pid.
-func forceReuse(t *testing.T, spec Spec, sameTick bool) (recorded ID, decoy *Child) {
+func forceReuse(t *testing.T, spec Spec) (recorded ID, decoy *Child) {
 	t.Helper()
-	if self, err := Self(); err != nil || self.Serial == 0 && sameTick {
-		t.Skip("this kernel does not number its processes")
-	}
-	for range 500 { // others take pids too, and the tick must fit
+	for range 100 {
 		first, err := table.Spawn(spec)
 		if err != nil {
 			t.Fatal(err)
 		}
 		recorded = first.ID()
-		if err := signalProcess(recorded, 9); err != nil {
+		if err := signalProcess(recorded, unix.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
 		wait(t, first)
 		if err := os.WriteFile("/proc/sys/kernel/ns_last_pid", []byte(strconv.Itoa(recorded.PID-1)), 0); err != nil {
-			t.Skip("cannot choose pids: ", err)
+			t.Fatal(err)
 		}
 		second, err := table.Spawn(spec)
 		if err != nil {
 			t.Fatal(err)
 		}
-		id := second.ID()
-		if id.PID == recorded.PID && (id.Start == recorded.Start) == sameTick {
+		if second.ID().PID == recorded.PID {
 			return recorded, second
 		}
-		if err := signalProcess(id, 9); err != nil {
-			t.Fatal(err)
-		}
+		stop(t, Run{Leader: second.ID(), Group: second.ID().PID}) // one of our threads took it
 		wait(t, second)
 	}
-	t.Skip("the pid could not be forced")
+	t.Fatal("the pid could not be forced")
 	return ID{}, nil
 }

@@ -52,14 +52,14 @@ func signalGroup(anchor ID, group int, sig unix.Signal) error {
 
 // withPidfd hands act a pidfd of this very process, or -1 on a kernel without (before 5.3), and closes it.
 func withPidfd(id ID, act func(fd int) error) error {
-	fd, err := unix.PidfdOpen(id.PID, 0)
+	fd, err := opened(func() (int, error) { return unix.PidfdOpen(id.PID, 0) })
 	switch {
 	case errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM): // EPERM: an old seccomp filter
 		fd = -1
 	case err != nil:
 		return goneOr(err)
 	default:
-		defer unix.Close(fd)
+		defer closed(fd)
 	}
 	p, _, err := readStat(id.PID)
 	if fd >= 0 {

@@ -7,10 +7,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"sync"
-	"syscall"
-
-	"golang.org/x/sys/unix"
 
 	"scv/internal/failpoint"
 )
@@ -42,6 +38,7 @@ type Child struct {
 	id     ID
 	cgroup Cgroup
 	stdin  *os.File
+	exited func() (Exit, error)
 	wait   func() (Exit, error)
 }
 
@@ -63,6 +60,10 @@ func (c *Child) Stdin() io.WriteCloser {
 // Wait waits until the child itself has ended, whatever processes it leaves behind, and reaps it. It
 // has no limit of its own: Stop ends it. All callers get the same answer.
 func (c *Child) Wait() (Exit, error) { return c.wait() }
+
+// Exited waits as Wait does and leaves the child a zombie, for Wait to reap: so who is to write down how it
+// ended can be replaced by another program before that, which then learns it again (Adopt).
+func (c *Child) Exited() (Exit, error) { return c.exited() }
 
 // Spawn starts a program as the leader of a session and a process group of its own. A new session has no
 // terminal: what shares ours could read what a person types at it, and write as if it were us.
@@ -135,32 +136,8 @@ func (t *Table) start(spec Spec, files []*os.File, stdin *os.File, at *place) (*
 		return nil, err
 	}
 	c := &Child{id: id, cgroup: at.cgroup, stdin: stdin}
-	c.wait = sync.OnceValues(func() (Exit, error) { return t.reapChild(c, proc) })
-	t.spawned[id.PID] = c
+	t.own(c, func() error { return reap(proc) })
 	return c, nil
-}
-
-// reapChild waits for the child by its own pid and then forgets it.
-func (t *Table) reapChild(c *Child, proc *os.Process) (Exit, error) {
-	state, err := proc.Wait()
-	t.mu.Lock()
-	if t.spawned[c.id.PID] == c { // the pid may have been used again already
-		delete(t.spawned, c.id.PID)
-	}
-	t.mu.Unlock()
-	if c.stdin != nil {
-		if cerr := c.stdin.Close(); cerr != nil && !errors.Is(cerr, os.ErrClosed) && err == nil {
-			err = cerr
-		}
-	}
-	if err != nil {
-		return Exit{}, fmt.Errorf("cannot wait for %s: %w", c.id, err)
-	}
-	exit := Exit{Code: state.ExitCode()}
-	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		exit.Signal = unix.SignalName(status.Signal())
-	}
-	return exit, nil
 }
 
 // withDefaultSignals runs start while no signal is ignored or blocked in a way that a child would

@@ -30,9 +30,9 @@ func parseStat(line []byte) (Proc, image, error) {
 	if open < 1 || end < open {
 		return Proc{}, image{}, errMalformed
 	}
-	field := bytes.Fields(line[end+1:])
-	if len(field) <= fieldArgStart+3 {
-		return Proc{}, image{}, errMalformed
+	field, err := splitStat(line[end+1:])
+	if err != nil {
+		return Proc{}, image{}, err
 	}
 	n := numbers{}
 	p := Proc{
@@ -45,6 +45,19 @@ func parseStat(line []byte) (Proc, image, error) {
 		img[i] = n.uint(field[fieldArgStart+i])
 	}
 	return p, img, n.err
+}
+
+// splitStat is the fields up to the last one that is used. The array stays off the heap: a look at thousands
+// of processes would leave megabytes of garbage.
+func splitStat(rest []byte) (field [fieldArgStart + 4][]byte, err error) {
+	i := 0
+	for f := range bytes.FieldsSeq(rest) {
+		field[i] = f
+		if i++; i == len(field) {
+			return field, nil
+		}
+	}
+	return field, errMalformed
 }
 
 // numbers parses and keeps the first error.

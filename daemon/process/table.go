@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"sync/atomic"
 )
 
 // Table holds what was spawned here and looks at the process table. There is exactly one in a process,
@@ -13,20 +12,28 @@ type Table struct {
 	mu      sync.Mutex // spawning and reaping exclude each other
 	spawned map[int]*Child
 
-	tags   atomic.Pointer[tagCache] // of the last pass
+	seen   programs // by the last pass, of which there is one at a time
 	passes passes
 }
 
 // NewTable makes an empty table.
 func NewTable() *Table { return &Table{spawned: map[int]*Child{}} }
 
-// tagCache keeps the tags of a pass for the next one: reading environments is most of its cost.
-type tagCache map[tagKey]string
+// programs keeps what a pass has read of each process for the next one: all but stat is most of its cost.
+type programs map[programKey]program
 
-// tagKey names one program of one process: an exec keeps the identity and changes the image.
-type tagKey struct {
-	id    ID
+// programKey names one program of one process: an exec keeps the identity and changes the image. A pid that
+// is used again within a tick by a fork of the same program would be taken for the one before it; whoever
+// signals it asks the kernel anew, and leaves it alone.
+type programKey struct {
+	pid   int
+	start uint64
 	image image
+}
+
+type program struct {
+	serial uint64
+	tag    string
 }
 
 // look makes one pass over the process table, and then over the cgroups: in that order a member that the
@@ -36,23 +43,18 @@ func (t *Table) look(cgroups map[Cgroup][]int) (View, error) {
 	if err != nil {
 		return View{}, fmt.Errorf("cannot list processes: %w", err)
 	}
-	old := t.tags.Load()
-	if old == nil {
-		old = &tagCache{}
-	}
-	tags := make(tagCache, len(*old))
+	seen := make(programs, len(t.seen))
 	procs := make([]Proc, 0, len(pids))
 	for _, pid := range pids {
-		p, img, err := readProc(pid)
-		if err != nil {
-			continue // gone
+		p, img, err := readStat(pid)
+		if err == nil {
+			err = t.complete(&p, img, seen)
 		}
-		if img != (image{}) { // else it has no environment, or none we may read
-			p.Tag = cachedTag(tagKey{p.ID, img}, *old, tags)
+		if err == nil { // else it is gone
+			procs = append(procs, p)
 		}
-		procs = append(procs, p)
 	}
-	t.tags.Store(&tags)
+	t.seen = seen
 	view := NewView(os.Getpid(), procs)
 	for c := range cgroups {
 		cgroups[c] = c.pids()
@@ -61,13 +63,22 @@ func (t *Table) look(cgroups map[Cgroup][]int) (View, error) {
 	return view, nil
 }
 
-func cachedTag(key tagKey, old, tags tagCache) string {
-	tag, ok := old[key]
+// complete adds to a process what stat does not tell. If its pid passes to another one meanwhile, start and
+// serial do not fit and name nobody: harmless.
+func (t *Table) complete(p *Proc, img image, seen programs) (err error) {
+	key := programKey{p.PID, p.Start, img}
+	known, ok := t.seen[key]
 	if !ok {
-		if tag, ok = ownTag(key.id.PID); !ok {
-			return "" // not known: asked again in the next pass
+		if known.serial, err = lookupSerial(p.PID); err != nil {
+			return err
+		}
+		if img != (image{}) { // else it has no environment, or none we may read
+			known.tag, ok = ownTag(p.PID)
 		}
 	}
-	tags[key] = tag
-	return tag
+	if ok { // else it is asked again in the next pass
+		seen[key] = known
+	}
+	p.Serial, p.Tag = known.serial, known.tag
+	return nil
 }

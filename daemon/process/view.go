@@ -3,6 +3,7 @@ package process
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Proc is one process as a scan saw it.
@@ -27,6 +28,7 @@ type View struct {
 	children map[int][]int    // ppid → pids
 	tags     map[tagged][]int // run → pids, by whole components of their tags
 	cgroups  map[Cgroup][]int // those that were asked for → pids
+	reap     *sync.Once       // of the zombies that it shows
 }
 
 type tagged struct{ instance, handle string }
@@ -35,7 +37,7 @@ type tagged struct{ instance, handle string }
 func NewView(self int, procs []Proc) View {
 	v := View{
 		self: self, procs: make(map[int]Proc, len(procs)),
-		groups: map[int][]int{}, children: map[int][]int{}, tags: map[tagged][]int{},
+		groups: map[int][]int{}, children: map[int][]int{}, tags: map[tagged][]int{}, reap: &sync.Once{},
 	}
 	for _, p := range procs {
 		v.procs[p.PID] = p

@@ -8,7 +8,7 @@ const lookAtSocket = time.Second
 
 // openSocket listens, and goes on to where the file is removed.
 func (s *Server) openSocket() error {
-	first, err := listen(s.options.SocketPath)
+	first, err := s.firstSocket()
 	if err != nil {
 		return err
 	}
@@ -27,9 +27,7 @@ func (s *Server) keepSocket(at *socket) {
 	for {
 		select {
 		case <-s.stop:
-			if err := at.end(); err != nil {
-				s.log.Warn("cannot close the socket", "err", err)
-			}
+			s.endSocket(at)
 			return
 		case <-tick.C:
 		}
@@ -65,4 +63,32 @@ func (s *Server) listenAgain(old *socket) (*socket, error) {
 		s.log.Warn("cannot close the old socket", "err", err)
 	}
 	return next, nil
+}
+
+// firstSocket is the one that was left open for us, or else a new one.
+func (s *Server) firstSocket() (*socket, error) {
+	if s.options.Listener == nil {
+		return listen(s.options.SocketPath)
+	}
+	at, err := inherited(s.options.Listener, s.options.SocketPath)
+	if err != nil {
+		s.log.Warn("cannot go on with the socket that was left open; making it anew", "err", err)
+		return listen(s.options.SocketPath)
+	}
+	return at, nil
+}
+
+// endSocket closes the socket, or keeps it for the next program.
+func (s *Server) endSocket(at *socket) {
+	if s.leaving.Load() && !at.lost() {
+		kept, err := at.leave()
+		if err == nil {
+			s.left = kept
+			return
+		}
+		s.log.Warn("cannot keep the socket open", "err", err)
+	}
+	if err := at.end(); err != nil {
+		s.log.Warn("cannot close the socket", "err", err)
+	}
 }

@@ -152,3 +152,54 @@ func TestCloseLeavesAnothersSocket(t *testing.T) {
 		t.Errorf("another's socket was removed: %v", err)
 	}
 }
+
+// TestLeaveKeepsTheQueue: who connects while no program serves waits in the socket, and the next one answers.
+func TestLeaveKeepsTheQueue(t *testing.T) {
+	path := t.TempDir() + "/scv.sock"
+	h := open(t, transport.Options{SocketPath: path}, control(status))
+	c := client(t, bus.SocketDialer(path))
+	if _, err := c.Control(t.Context(), wire.StatusCommand{}); err != nil {
+		t.Fatal(err)
+	}
+	left := h.Leave()
+	if left == nil {
+		t.Fatal("the socket was not kept")
+	}
+	select {
+	case <-c.Closed():
+	case <-time.After(patience):
+		t.Fatal("a client of the server that left is still connected")
+	}
+	answered := make(chan error, 5)
+	for range cap(answered) {
+		go func() {
+			answered <- bus.Do(t.Context(), bus.SocketDialer(path), func(ctx context.Context, c *bus.Client) error {
+				_, err := c.Control(ctx, wire.StatusCommand{})
+				return err
+			})
+		}()
+	}
+	select {
+	case err := <-answered:
+		t.Fatalf("nobody serves, and a client was told %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	next, err := transport.New(t.Context(), transport.Options{SocketPath: path, Listener: left, Log: quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(next.Close)
+	served, err := bus.Serve(t.Context(), next.DaemonConn, next.DaemonPassword(), "2.0.0", control(status), quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(served.Close)
+	if err := next.Open(identify); err != nil {
+		t.Fatal(err)
+	}
+	for range cap(answered) {
+		if err := <-answered; err != nil {
+			t.Error(err)
+		}
+	}
+}

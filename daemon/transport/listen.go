@@ -51,6 +51,39 @@ func listen(path string) (*socket, error) {
 	return &socket{UnixListener: listener, path: path, file: file}, nil
 }
 
+// inherited is a socket that the program before us in this process listened on at path.
+func inherited(left *os.File, path string) (*socket, error) {
+	l, err := net.FileListener(left) // on a copy
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on what was left open: %w", err)
+	}
+	left.Close()
+	listener, ok := l.(*net.UnixListener)
+	if !ok {
+		l.Close()
+		return nil, fmt.Errorf("cannot listen on what was left open: it is a %T", l)
+	}
+	listener.SetUnlinkOnClose(false)
+	file, err := os.Lstat(path)
+	if err != nil {
+		file = nil // somebody removed it meanwhile, which keepSocket finds and mends
+	}
+	return &socket{UnixListener: listener, path: path, file: file}, nil
+}
+
+// leave stops taking connections. The socket itself stays open, as the file it returns, and the kernel
+// queues who connects.
+func (l *socket) leave() (*os.File, error) {
+	if err := l.SetDeadline(time.Unix(1, 0)); err != nil {
+		return nil, err
+	}
+	kept, err := l.File()
+	if err != nil {
+		return nil, err
+	}
+	return kept, l.Close()
+}
+
 // lost reports that the path no longer leads here. As long as we listen, no other file can get our
 // inode's number.
 func (l *socket) lost() bool {
@@ -114,11 +147,22 @@ func removeStale(path string) error {
 // accept takes connections until the socket is closed. Few newcomers are looked at at once, and the
 // next wait in the kernel's queue: a flood of them then cuts nobody before it is known who that is.
 func (s *Server) accept(at *socket) {
+	var last spare
+	last.keep()
+	defer last.give()
+	short := false
 	for {
 		conn, err := at.AcceptUnix()
+		wasShort := short
+		short = noDescriptors(err)
 		switch {
-		case errors.Is(err, net.ErrClosed):
+		case errors.Is(err, net.ErrClosed), errors.Is(err, os.ErrDeadlineExceeded): // the latter by leave
 			return
+		case short:
+			if !wasShort {
+				s.log.Warn("no descriptors are left; letting in one connection after the other", "err", err)
+			}
+			s.acceptLast(at, &last)
 		case err != nil:
 			s.log.Warn("cannot accept a connection", "err", err)
 			time.Sleep(acceptPause)
@@ -129,8 +173,9 @@ func (s *Server) accept(at *socket) {
 }
 
 // receive has a newcomer looked at and served. One of a crowd waits for its look until it has spoken:
-// reading a chain of processes thousands of times would take the processors from those who do.
-func (s *Server) receive(conn *net.UnixConn) {
+// reading a chain of processes thousands of times would take the processors from those who do. Nil where
+// nobody is let in any more.
+func (s *Server) receive(conn *net.UnixConn) *connection {
 	pid := 0
 	if s.options.PID != nil {
 		pid = s.options.PID(conn)
@@ -138,7 +183,7 @@ func (s *Server) receive(conn *net.UnixConn) {
 	c, err := s.registry.admit(conn, pid)
 	if err != nil {
 		conn.Close()
-		return
+		return nil
 	}
 	if !c.crowd {
 		s.looks <- struct{}{}
@@ -149,6 +194,7 @@ func (s *Server) receive(conn *net.UnixConn) {
 		}
 		return s.look(conn)
 	})
+	return c
 }
 
 // look tells who is at the other end. It makes room for the next look when it is done, and also when it

@@ -49,6 +49,7 @@ type connection struct {
 	crowd bool          // its process had many that said nothing: this one is looked at once it speaks
 	queue *list.List    // one of the registry's three while it has not sent its CONNECT
 	half  *list.Element // in queue
+	gone  chan struct{} // closed at its end
 	known bool          // peer is set, and the connection is counted
 	peer  Peer
 
@@ -94,7 +95,7 @@ func (r *registry) admit(outer net.Conn, pid int) (*connection, error) {
 	if r.closed {
 		return nil, net.ErrClosed
 	}
-	c := &connection{outer: outer, pid: pid, crowd: pid != 0 && r.halfOf[pid] > r.process/2}
+	c := &connection{outer: outer, pid: pid, gone: make(chan struct{}), crowd: pid != 0 && r.halfOf[pid] > r.process/2}
 	if pid != 0 && r.halfOf[pid] >= r.process {
 		r.cutOldest(func(c *connection) bool { return c.pid == pid }, r.halfCrowd)
 	}

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -42,6 +43,8 @@ type Options struct {
 	// Entitled is asked before a socket that was removed is made anew: an error says that another may
 	// have taken the place. Nil: always.
 	Entitled func() error
+	// Listener is the socket that the program before us in this process has left open (Leave), nil for none.
+	Listener *os.File
 }
 
 // Server is a running transport.
@@ -57,6 +60,8 @@ type Server struct {
 	greeting func() ([]byte, error)
 	stop     chan struct{}  // closed by Close; nil without a socket
 	ended    sync.Once      // closes stop
+	leaving  atomic.Bool    // the socket goes on to the next program
+	left     *os.File       // it, set before tasks are done
 	tasks    sync.WaitGroup // the accept loop, the keeper of the socket, and one for each connection
 }
 
@@ -216,6 +221,14 @@ func (s *Server) Close() {
 		s.registry.cutAll()
 		<-ended
 	}
+}
+
+// Leave is Close for a daemon that becomes another program: the socket stays open, and who connects from now
+// on waits in it for that program. Nil where there is none, or it cannot be kept; the path is free then.
+func (s *Server) Leave() *os.File {
+	s.leaving.Store(true)
+	s.Close()
+	return s.left
 }
 
 // secret is 128 random bits.

@@ -14,6 +14,7 @@ const connectTimeout = 5 * time.Second // from accept to CONNECT
 // at one process keeps nobody waiting.
 func (s *Server) serve(c *connection, identify func() Peer) {
 	s.tasks.Go(func() {
+		defer close(c.gone)
 		defer s.registry.forget(c)
 		defer c.outer.Close()
 		if err := s.splice(c, identify); err != nil {

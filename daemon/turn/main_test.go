@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -169,13 +170,20 @@ func (w *world) open() {
 	log := slog.New(slog.NewTextHandler(w.logs, nil))
 	w.runs = delegation.New(delegation.Options{
 		Store: w.store, Clock: w.clk, Log: log, Procs: table, Self: self, Instance: w.inst, Home: w.home, MaxDepth: 2,
+		Condenser: func(name string) func(io.Reader) ([]byte, error) {
+			a, known := w.agents.Get(name)
+			if !known {
+				return nil
+			}
+			return agent.Condenser(a)
+		},
 	})
 	w.pool = live.New(live.Options{Store: w.store, Clock: w.clk, Log: log, Runs: w.runs, IdleClose: time.Hour})
 	w.engine = New(Options{
 		Store: w.store, Clock: w.clk, Log: log, Runs: w.runs, Live: w.pool,
 		Agents: func() *agent.Registry { return w.agents }, Limits: func() Limits { return w.limits },
 		Found:     func() []agent.Found { return w.found },
-		Workspace: func(store.Account) (string, error) { return w.home, w.folder }, Replied: func() {},
+		Workspace: func(store.Account) (string, error) { return w.home, w.folder }, Replied: func() {}, WhyCut: func(string) string { return "" },
 		Reported: func(string, wire.DelegationOutcome) {},
 	})
 }

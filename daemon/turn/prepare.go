@@ -11,10 +11,14 @@ import (
 
 // interrupted is the whole report of a turn that a stop, a crash or a reboot cut.
 func (e *Engine) interrupted(row store.ClaimRow, handle string) string {
-	if row.Claim.Job != nil {
-		return e.o.Runs.WhyLost(handle) + " It is not started again by itself."
+	why := e.o.WhyCut(handle)
+	if why == "" {
+		why = e.o.Runs.WhyLost(handle)
 	}
-	return e.o.Runs.WhyLost(handle) + " Your message was being answered: the work was cut off and is " +
+	if row.Claim.Job != nil {
+		return why + " It is not started again by itself."
+	}
+	return why + " Your message was being answered: the work was cut off and is " +
 		"not started again by itself. Please send the message again if you still want it."
 }
 

@@ -10,12 +10,13 @@ import (
 
 // mark writes down that the turn begins, before anything of it exists: from here on it is never run
 // again. It returns the number of the turn in its conversation.
-func (e *Engine) mark(ctx context.Context, row store.ClaimRow, handle, agentName string) (turn uint32, err error) {
+func (e *Engine) mark(ctx context.Context, row store.ClaimRow, handle, agentName, folder string) (turn uint32, err error) {
 	err = e.o.Store.Deliver(ctx, func(tx *store.Delivery) error {
 		c, _ := tx.Conversation(row.Account, memory(row))
-		if c.Agent != agentName {
-			c.Agent, c.Session = agentName, ""
+		if !GoesOn(c, agentName, folder) {
+			c.Session = ""
 		}
+		c.Agent, c.Folder = agentName, folder
 		c.Turns++
 		c.LastUse = e.o.Clock.Now()
 		turn = c.Turns
@@ -31,10 +32,16 @@ func (e *Engine) mark(ctx context.Context, row store.ClaimRow, handle, agentName
 	return turn, err
 }
 
-// remembered is the agent's own name of the conversation so far, "" where there is none or another agent had it.
-func (e *Engine) remembered(row store.ClaimRow, agentName string) (session string, err error) {
+// GoesOn reports whether an agent that works in folder can go on with its session of a conversation. A
+// session is one agent's, and of one folder: elsewhere not every agent finds it.
+func GoesOn(c store.Conversation, agentName, folder string) bool {
+	return c.Agent == agentName && (c.Folder == "" || c.Folder == folder)
+}
+
+// remembered is the agent's own name of the conversation so far, "" where it cannot go on with that.
+func (e *Engine) remembered(row store.ClaimRow, agentName, folder string) (session string, err error) {
 	err = e.o.Store.View(func(v *store.View) error {
-		if c, known := v.Conversation(row.Account, memory(row)); known && c.Agent == agentName {
+		if c, known := v.Conversation(row.Account, memory(row)); known && GoesOn(c, agentName, folder) {
 			session = c.Session
 		}
 		return nil

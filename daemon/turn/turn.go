@@ -47,6 +47,8 @@ type Options struct {
 	Workspace func(store.Account) (string, error)
 	// Replied is called after a reply is durable.
 	Replied func()
+	// WhyCut is why SCV itself ended the work of a run, as a sentence; "" where it did not.
+	WhyCut func(handle string) string
 	// Reported is called after the report of a background delegation is durable.
 	Reported func(handle string, outcome wire.DelegationOutcome)
 }

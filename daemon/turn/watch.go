@@ -83,11 +83,17 @@ func (e *Engine) verdict(row store.ClaimRow, a agent.Agent, result delegation.Re
 		r.ended = wire.RunKilled
 		return r
 	}
-	answer, err := a.Answer(wholeCharacters(result), result.Exit.Code)
-	if err != nil {
-		r := failure(err.Error() + e.lastSaid(row, result))
-		r.forget = errors.Is(err, agent.ErrSessionLost)
+	answer, err := agent.Verdict(a, wholeCharacters(result), result.Errors, result.Exit.Code)
+	if errors.Is(err, agent.ErrSessionLost) {
+		r := failure(err.Error() + ". Send your message again: that begins a new one.")
+		r.forget = true
 		return r
+	}
+	if err != nil {
+		if own, ok := errors.AsType[*agent.SaidError](err); ok {
+			result.Errors = []byte(own.Said) // better than the end of its stderr
+		}
+		return failure(err.Error() + e.lastSaid(row, result))
 	}
 	text := answer.Text
 	if len(text) > MaxAnswer { // cleaning can make it longer

@@ -32,8 +32,9 @@ var rooms = []Room{
 	{"internal/failpoint", nil, "it names moments, and knows nothing of what happens in them"},
 	{"internal/layout", nil, "it names the files of a home, and opens none"},
 	{"internal/archtest", nil, "it judges the others from their text alone"},
+	{"internal/fakemodel", nil, "a model knows nothing of who asks it"},
 	{"internal/testexe", nil, "fake programs are driven by data and know nothing of SCV"},
-	{"internal/bench", []string{"wire", "wire/bus", "store", "daemon/reconcile", "daemon/channel", "internal/bench/writer", "internal/clock", "internal/layout"}, "it measures the real parts where they stand, beside bare ones; what only the daemon can show, it asks the daemon"},
+	{"internal/bench", []string{"wire", "wire/bus", "store", "daemon/reconcile", "daemon/channel", "daemon/delegation", "daemon/process", "daemon/agent", "internal/bench/writer", "internal/clock", "internal/layout"}, "it measures the real parts where they stand, beside bare ones; what only the daemon can show, it asks the daemon"},
 	{"internal/bench/echo", []string{"wire", "wire/bus", "daemon/transport"}, "the same transport and bus as the daemon's, and nothing behind them"},
 	{"internal/bench/...", nil, "a bare program to measure against must owe nothing to what is measured"},
 	{"internal/demo", nil, "the demo uses the scv command as a person would"},
@@ -43,6 +44,8 @@ var rooms = []Room{
 	{"store/storetest", append([]string{"store"}, plain...), "it opens stores for the tests of others"},
 
 	{"daemon/process", append([]string{"daemon/caller"}, effects...), "it has the power to kill and must not know why; caller lends it plain types"},
+	{"daemon/lock", append([]string{"daemon/process"}, plain...), "the right to a home is one file: it knows processes, and not what is done with the home"},
+	{"daemon/restart", append([]string{"store", "daemon/process", "daemon/lock", "internal/layout"}, effects...), "it must work where config, store and bus do not: of those it knows plain records at most"},
 	{"daemon/caller", plain, "a pure decision over facts: who may what is read in one place"},
 	{"daemon/confirm", plain, "pure rules: every race of a question is read in one place"},
 	{"daemon/notify", plain, "a pure choice of a chat from facts: it sends nothing"},
@@ -65,7 +68,9 @@ var rooms = []Room{
 
 // handFiles is what single files of cmd/scv may import besides.
 var handFiles = map[string][]string{
-	"run.go":   {"daemon"},
+	"run.go":   {"daemon", "daemon/restart"},
+	"boot.go":  {"daemon/restart"},
+	"guard.go": {"daemon", "daemon/restart"}, // the other processes of a restart
 	"store.go": {"store", "migrations"},
 
 	"store_examine.go": {"store"},
@@ -78,7 +83,12 @@ var handFiles = map[string][]string{
 	"delegate_run.go":    {"daemon/agent", "daemon/process"}, // it owns its run
 	"delegate_output.go": {"daemon/agent"},
 
+	"confirm_git.go": {"daemon/process"}, // it asks git what a name means
+
+	"agent_serve.go": {"daemon/process"}, // it starts the daemon whose chat it is
+
 	"doctor_config.go": {"daemon/config"},
+	"doctor_linux.go":  {"daemon/process"}, // to look where the daemon makes cgroups; it has no table of processes
 	"doctor_store.go":  {"store"},
 }
 

@@ -38,6 +38,7 @@ var rules = []Rule{
 	{"top-level", checkTop},
 	{"page", checkPages},
 	{"effect", checkEffects},
+	{"start", checkStart},
 }
 
 // Check runs every rule and returns the breaches in order of rule and place.

@@ -53,16 +53,23 @@ func measureAsks(ctx context.Context, b *bench) (rows []row, err error) {
 		byAll(func(context.Context, int) error { return w.Put() }),
 		byAll(func(context.Context, int) error { return w.Batch() }),
 		byAll(ofStore),
-		byAll(askAndWithdraw(clients)))
+		byAll(askAndWithdraw(clients)),
+		func(ctx context.Context) (float64, error) { return rate(ctx, openAtOnce, askSpan, putTwice(w)) })
 	if err != nil {
 		return nil, err
 	}
-	bare, batch, kept, whole := m[0], m[1], m[2], m[3]
+	bare, batch, kept, whole, places := m[0], m[1], m[2], m[3], m[4]
 	return []row{
 		atLeast("durable asks per second, 32 callers of the store (question, journal, text on its way), against a writer goroutine with two puts", kept, bare, kept/bare, 0.25, "/s"),
 		shown("the same by `db.Batch` with two puts", amount(batch, "/s"), amount(bare, "/s"), times(batch/bare)),
 		atLeast("asks through the daemon, 32 clients: each asked, shown in the chat, withdrawn", whole, bare, whole/bare, 0.25, "/s"),
+		shown("the same against a writer goroutine with 8 callers, as many as may wait in a chat, that each put twice, one after the other", amount(whole, "/s"), amount(places, "/s"), times(whole/places)),
 	}, nil
+}
+
+// putTwice makes two commits one after the other, as who asks and withdraws does.
+func putTwice(w *writer.Writer) func(context.Context, int) error {
+	return func(context.Context, int) error { return errors.Join(w.Put(), w.Put()) }
 }
 
 func byAll(do func(context.Context, int) error) sample {

@@ -13,12 +13,17 @@ import (
 )
 
 // Variable tells this build what to do: "point=mode@n", several joined by commas. The mode happens
-// at the n-th hit of the point, counted from 1, and only there: crash (SIGKILL to ourselves), error,
-// or stall (StallTime). A broken.* name stands alone and holds for the whole life of the process.
+// at the n-th hit of the point, counted from 1, and only there: crash (SIGKILL to ourselves), late (the same,
+// LateTime afterwards), error, stall (StallTime) or hang (for good). With a "!" at the end it happens in one
+// process only of those that share a file of hits. A broken.* name stands alone and holds for the whole life
+// of the process.
 const Variable = "SCV_FAILPOINTS"
 
 // StallTime is how long a stalled point waits.
 const StallTime = 3 * time.Second
+
+// LateTime is how long a late crash waits.
+const LateTime = 3 * time.Second
 
 // HitsVariable names a file to which each planned fault adds a line when it happens.
 const HitsVariable = "SCV_FAILPOINTS_HITS"
@@ -26,6 +31,7 @@ const HitsVariable = "SCV_FAILPOINTS_HITS"
 type plan struct {
 	mode string
 	at   int
+	once bool
 }
 
 var (
@@ -36,7 +42,8 @@ var (
 )
 
 func init() {
-	for _, item := range strings.Split(os.Getenv(Variable), ",") {
+	for _, item := range append(strings.Split(os.Getenv(Variable), ","), strings.Split(trailer(), ",")...) {
+		item, once := strings.CutSuffix(item, "!")
 		point, what, planned := strings.Cut(item, "=")
 		if !planned {
 			broken[point] = true
@@ -47,7 +54,7 @@ func init() {
 		if err != nil || n < 1 {
 			panic("cannot read " + Variable + ": " + item)
 		}
-		plans[point] = plan{mode, n}
+		plans[point] = plan{mode, n, once}
 	}
 }
 
@@ -58,19 +65,53 @@ func Hit(point string) error {
 	p, planned := plans[point]
 	now := planned && hits[point] == p.at
 	mu.Unlock()
-	if !now {
+	line := point + "=" + p.mode
+	if !now || p.once && recorded(line) {
 		return nil
 	}
-	record(point + "=" + p.mode)
+	record(line)
 	switch p.mode {
 	case "crash":
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		die()
+	case "late":
+		time.AfterFunc(LateTime, die)
+		return nil
+	case "hang":
 		select {}
 	case "stall":
 		time.Sleep(StallTime)
 		return nil
 	}
 	return fmt.Errorf("failpoint %s: planned error", point)
+}
+
+func die() {
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {}
+}
+
+// trailer is what stands at the end of the program's own file.
+func trailer() string {
+	f, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	tail := make([]byte, 1024)
+	if info, err := f.Stat(); err == nil {
+		_, _ = f.ReadAt(tail, info.Size()-int64(len(tail)))
+	}
+	at := strings.LastIndex(string(tail), Trailer)
+	if at < 0 {
+		return ""
+	}
+	return string(tail[at+len(Trailer):])
+}
+
+// recorded reports whether a fault has happened already, in any process.
+func recorded(line string) bool {
+	b, err := os.ReadFile(os.Getenv(HitsVariable))
+	return err == nil && strings.Contains(string(b), line+"\n")
 }
 
 // Broken reports whether a promise is broken on purpose.

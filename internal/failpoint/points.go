@@ -15,12 +15,41 @@ const (
 	Signal            = "signal"      // to a process of a run
 	SendBefore        = "send.before" // of a message to a platform
 	SendAfter         = "send.after"
-	RunFiles          = "run.files" // removal of what a run printed
+	RunFiles          = "run.files" // removal, or replacement by less, of what a run printed
 	CgroupMake        = "cgroup.make"
 	CgroupKill        = "cgroup.kill" // of all that is in a run's cgroup
 	CgroupRemove      = "cgroup.remove"
 	SocketRemove      = "socket.remove"
 )
+
+// The points of a restart, about in the order of one. They are walked by tests of their own: nothing else
+// reaches them.
+const (
+	RestartOld        = "restart.old"         // the running program is kept
+	RestartFile       = "restart.file"        // a small file of the hand-over
+	RestartHandover   = "restart.handover"    // the hand-over is agreed
+	RestartAsk        = "restart.ask"         // an installed program is about to be asked what it is
+	RestartTry        = "restart.try"         // the new release is tried on a copy
+	RestartSnap       = "restart.snap"        // the store is kept
+	RestartExec       = "restart.exec"        // just before the daemon becomes another program
+	RestartBoot       = "restart.boot"        // the first act of a start
+	RestartBoots      = "restart.boots"       // a start is counted
+	RestartMigrate    = "restart.migrate"     // the schema moves, in a build with NewerSchema
+	RestartServing    = "restart.serving"     // the new release serves
+	RestartGuard      = "restart.guard"       // the guard begins to watch
+	RestartVerdict    = "restart.verdict"     // the verdict is given
+	RestartBinaryBack = "restart.binary.back" // the old release is installed again
+	RestartStoreBack  = "restart.store.back"  // the store is put back
+	RestartEnd        = "restart.end"         // the hand-over is forgotten
+	RestartClear      = "restart.clear"       // and what is left of it
+)
+
+// Restart lists them.
+var Restart = []string{
+	RestartAsk, RestartOld, RestartFile, RestartHandover, RestartTry, RestartGuard, RestartSnap, RestartExec, RestartBoot, RestartBoots,
+	RestartMigrate, RestartServing, RestartVerdict,
+	RestartBinaryBack, RestartStoreBack, RestartEnd, RestartClear,
+}
 
 // All lists the points, for the tests that walk them.
 var All = []string{
@@ -33,4 +62,12 @@ const (
 	BrokenSync  = "broken.sync"  // commits are not synced to the disk
 	BrokenAck   = "broken.ack"   // changes are acknowledged before they are committed
 	BrokenDedup = "broken.dedup" // a message that comes twice is taken twice
+
+	BrokenVersion = "broken.version" // a release says that it is another one
+	BrokenAccount = "broken.account" // no account ever connects
+	NewerSchema   = "newer.schema"   // no fault: the release has one schema more
 )
+
+// Trailer begins a plan of faults at the end of a program's own file, where the builds of tests look for one: so
+// one build makes many bad releases.
+const Trailer = "\nSCV_FAILPOINTS:"

@@ -15,7 +15,8 @@ const (
 	Lock  = "daemon.lock" // held by the running daemon, its pid inside
 	Logs  = "log"         // folder of the log
 
-	Backups = "backup" // folder of copies of the store
+	Backups = "backup"  // folder of copies of the store
+	Restart = "restart" // folder of what is under way between two releases
 )
 
 // The daemon's log in the folder Logs: JSON lines, and the same once more, older.

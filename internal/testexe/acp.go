@@ -32,6 +32,7 @@ type ACPStep struct {
 	Recall     bool     `json:",omitzero"` // says all prompts of the conversation, joined by |
 	SayPID     bool     `json:",omitzero"`
 	Tool       string   `json:",omitzero"`  // tells that it uses a tool, by its title
+	ToolFails  bool     `json:",omitzero"`  // tells that the tool failed
 	Ask        []string `json:",omitempty"` // asks for permission with options of these kinds, and says what was chosen
 	Reach      bool     `json:",omitzero"`  // for files and terminals of the client, and says how often it got one
 	Jobs       *uint32  `json:",omitzero"`  // tells so many background jobs
@@ -191,6 +192,8 @@ func (p *acpPeer) step(ctx context.Context, id acp.SessionId, s ACPStep, cancell
 		return "", say(fmt.Sprint(os.Getpid()))
 	case s.Tool != "":
 		return "", p.update(ctx, id, acp.StartToolCall("call", s.Tool))
+	case s.ToolFails:
+		return "", p.update(ctx, id, acp.UpdateToolCall("call", acp.WithUpdateStatus(acp.ToolCallStatusFailed)))
 	case s.Ask != nil:
 		return "", say(p.ask(ctx, id, s.Ask))
 	case s.Reach:

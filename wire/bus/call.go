@@ -158,6 +158,11 @@ func (c *Client) ChatAttach(ctx context.Context, r wire.ChatAttach) (wire.ChatAt
 	return ask[wire.ChatAttached](ctx, c, wire.SubjectChatAttach, r)
 }
 
+// Notify has the daemon show one line to the owner.
+func (c *Client) Notify(ctx context.Context, text string) (wire.Notified, error) {
+	return ask[wire.Notified](ctx, c, wire.SubjectNotify, wire.Notify{Text: text})
+}
+
 // StoreSnapshot has the daemon copy its store to a file, which the caller removes.
 func (c *Client) StoreSnapshot(ctx context.Context) (wire.StoreSnapshot, error) {
 	return ask[wire.StoreSnapshot](ctx, c, wire.SubjectStoreSnapshot, wire.StoreSnapshotRequest{})
@@ -186,4 +191,9 @@ func (c *Client) DelegationWait(ctx context.Context, handle string) (wire.Delega
 // DelegationExplain tells by what each process of a run is known to belong to it.
 func (c *Client) DelegationExplain(ctx context.Context, handle string) (wire.DelegationEvidence, error) {
 	return ask[wire.DelegationEvidence](ctx, c, wire.SubjectDelegationExplain, wire.DelegationHandle{Handle: handle})
+}
+
+// RestartExplain tells what stands in the way of a restart, or how one stands.
+func (c *Client) RestartExplain(ctx context.Context, r wire.RestartExplain) (wire.RestartDetail, error) {
+	return ask[wire.RestartDetail](ctx, c, wire.SubjectRestartExplain, r)
 }

@@ -66,7 +66,8 @@ func Serve(ctx context.Context, conn func() (net.Conn, error), pass, version str
 	nc, err := nats.Connect("",
 		nats.InProcessServer(provider(conn)),
 		nats.UserInfo("daemon", pass),
-		nats.MaxReconnects(-1), // a deaf daemon would be worse than a busy one
+		nats.Timeout(connectTimeout), // by default 2 s, which a busy machine may take, and the start would end
+		nats.MaxReconnects(-1),       // a deaf daemon would be worse than a busy one
 		nats.ReconnectWait(reconnectWait),
 		nats.ErrorHandler(s.onError),
 		nats.ClosedHandler(func(*nats.Conn) { close(s.closed) }),

@@ -1,0 +1,82 @@
+package restart_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestRestartInPlace goes from one release to the next and on, under load: the pid stays, callers wait in the
+// queue instead of being refused, and nothing is left over.
+func TestRestartInPlace(t *testing.T) {
+	first, second := program(t, firstRelease), program(t, secondRelease)
+	s := newSite(t, first, "a folder with blanks/scv")
+	s.startAlone()
+	pid := s.serves("1.0.0")
+	s.install(second)
+	w := s.watch()
+	s.mustAsk()
+	if got := s.settled("2.0.0"); got != pid {
+		t.Errorf("the pid was %d and is %d", pid, got)
+	}
+	t.Logf("longest silence %s, %d answers, %d failures", w.end(), w.answers.Load(), w.failed.Load())
+	if w.failed.Load() > 0 {
+		t.Errorf("%d callers were refused even on their second try", w.failed.Load())
+	}
+	if left := s.files(); len(left) > 1 {
+		t.Errorf("left over: %v", left)
+	}
+}
+
+// TestRestartBehindALink: what the link leads to is replaced, and the rollback turns the link back.
+func TestRestartBehindALink(t *testing.T) {
+	first, second := program(t, firstRelease), program(t, secondRelease)
+	s := newSite(t, first, "releases/1/scv")
+	link := filepath.Join(s.root, "scv")
+	if err := os.Symlink("releases/1/scv", link); err != nil {
+		t.Fatal(err)
+	}
+	s.binary = link
+	s.startAlone()
+	s.serves("1.0.0")
+	next := filepath.Join(s.root, "scv-2")
+	copyFile(t, withFaults(t, second, "restart.boot=crash@1"), next)
+	turn(t, "scv-2", link)
+	s.mustAsk()
+	s.settled("1.0.0")
+	if to, err := os.Readlink(link); err != nil || to != "releases/1/scv" {
+		t.Errorf("the link leads to %q, %v", to, err)
+	}
+	copyFile(t, second, next)
+	turn(t, "scv-2", link)
+	s.mustAsk()
+	s.settled("2.0.0")
+	if to, err := os.Readlink(link); err != nil || to != "scv-2" {
+		t.Errorf("the link leads to %q, %v", to, err)
+	}
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	b, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to+".new", b, 0o755)
+	}
+	if err == nil {
+		err = os.Rename(to+".new", to)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// turn makes a link lead elsewhere in one step.
+func turn(t *testing.T, to, link string) {
+	t.Helper()
+	if err := os.Symlink(to, link+".new"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(link+".new", link); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,405 @@
+package restart_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"scv/daemon/lock"
+	"scv/internal/clock"
+	"scv/internal/failpoint"
+	"scv/internal/layout"
+	"scv/store"
+	"scv/wire"
+	"scv/wire/bus"
+)
+
+// The releases that tests restart into: real builds of scv, whose probation is short. Each bad one is a copy
+// of the second with its faults at the end of the file.
+var (
+	firstRelease  = sync.OnceValues(func() (string, error) { return buildRelease("1.0.0") })
+	secondRelease = sync.OnceValues(func() (string, error) { return buildRelease("2.0.0") })
+)
+
+func buildRelease(version string) (string, error) {
+	path := filepath.Join(buildFolder, "scv-"+version)
+	stamp := "-X main.version=" + version + " -X main.commit=c" + version[:1]
+	for name, value := range map[string]string{"soakStamp": "400ms", "silenceStamp": "4s", "accountsStamp": "2s"} {
+		stamp += " -X scv/daemon/restart." + name + "=" + value
+	}
+	out, err := exec.Command("go", "build", "-buildvcs=false", "-tags", "failpoints", "-ldflags", stamp, "-o", path, "scv/cmd/scv").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return path, nil
+}
+
+// config has one agent, which answers what it is told after a while.
+const config = `
+[agents.echo]
+command = ["sh", "-c", "read -r line; sleep \"${line##* }\"; echo \"answer to $line\""]
+prompt = "stdin"
+
+[notify]
+owner = ["local:default"]
+`
+
+// buildFolder holds the programs that tests build; it goes when they end.
+var buildFolder string
+
+func TestMain(m *testing.M) {
+	folder, err := os.MkdirTemp("", "scv-builds-")
+	if err != nil {
+		panic(err)
+	}
+	buildFolder = folder
+	code := m.Run()
+	os.RemoveAll(folder)
+	os.Exit(code)
+}
+
+// program is one of them.
+func program(t *testing.T, build func() (string, error)) string {
+	t.Helper()
+	path, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// withFaults is a program with faults of its own.
+func withFaults(t *testing.T, program string, faults ...string) string {
+	t.Helper()
+	if len(faults) == 0 {
+		return program
+	}
+	b, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "scv")
+	b = append(b, failpoint.Trailer+strings.Join(faults, ",")...)
+	if err := os.WriteFile(path, b, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// site is one home with the place where its program is installed.
+type site struct {
+	t      *testing.T
+	root   string
+	home   string
+	binary string // the daemon is started by it
+	hits   string // what faults happened
+	env    []string
+}
+
+// newSite installs a program. where is the path of it below a folder of the test.
+func newSite(t *testing.T, program, where string) *site {
+	t.Helper()
+	root, err := os.MkdirTemp("", "scv-site-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{t: t, root: root, home: filepath.Join(root, "home"), binary: filepath.Join(root, where), hits: filepath.Join(root, "hits")}
+	s.env = []string{"SCV_FAILPOINTS_HITS=" + s.hits}
+	for _, dir := range []string{s.home, filepath.Dir(s.binary)} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(s.home, "config.toml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		s.endAll()
+		if t.Failed() {
+			t.Logf("daemon:\n%s\nguard:\n%s\nfaults: %s", tailOf(filepath.Join(root, "log"), 60), tailOf(filepath.Join(s.home, "restart", "guard.log"), 30), tailOf(s.hits, 9))
+		}
+		os.RemoveAll(root)
+	})
+	s.install(program)
+	return s
+}
+
+func tailOf(path string, lines int) string {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	all := strings.Split(strings.TrimSpace(string(b)), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// install puts a program in place in one step, as make install does.
+func (s *site) install(program string) {
+	s.t.Helper()
+	b, err := os.ReadFile(program)
+	if err == nil {
+		err = os.WriteFile(s.binary+".new", b, 0o755)
+	}
+	if err == nil {
+		err = os.Rename(s.binary+".new", s.binary)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// startAlone starts the daemon so that nobody starts it again: its parent ends at once.
+func (s *site) startAlone() {
+	s.t.Helper()
+	cmd := exec.Command("setsid", "--fork", s.binary, "run", "--home", s.home)
+	cmd.Env, cmd.Stderr = s.environ(), s.log()
+	if out, err := cmd.Output(); err != nil {
+		s.t.Fatalf("%v: %s", err, out)
+	}
+}
+
+func (s *site) environ() []string {
+	return append(append(os.Environ(), "SCV_HOME="+s.home, "INVOCATION_ID="), s.env...)
+}
+
+func (s *site) log() *os.File {
+	s.t.Helper()
+	f, err := os.OpenFile(filepath.Join(s.root, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// runit supervises the daemon of a site.
+type runit struct {
+	cmd *exec.Cmd
+}
+
+// startManaged starts the daemon under runsv, which starts it again whenever it ends.
+func (s *site) startManaged() *runit {
+	s.t.Helper()
+	runsv, err := exec.LookPath("runsv")
+	if err != nil {
+		s.t.Skip("THERE IS NO runsv HERE: install the package runit; .ci/run does")
+	}
+	service := filepath.Join(s.root, "service")
+	script := "#!/bin/sh\nexec 2>>'" + filepath.Join(s.root, "log") + "'\nexec '" + s.binary + "' run --home '" + s.home + "'\n"
+	if err := os.Mkdir(service, 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(service, "run"), []byte(script), 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	r := &runit{exec.Command(runsv, service)}
+	r.cmd.Env = s.environ()
+	if err := r.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		_ = r.cmd.Process.Signal(syscall.SIGTERM) // it ends its service, and then itself
+		done := make(chan struct{})
+		go func() {
+			_ = r.cmd.Wait()
+			close(done)
+		}()
+		select {
+		case <-done:
+		case <-time.After(15 * time.Second):
+			_ = r.cmd.Process.Kill()
+			<-done
+		}
+	})
+	return r
+}
+
+// processes of this site: the daemon, its guard and its agents.
+func (s *site) processes() (pids []int) {
+	tag := []byte("SCV_HOME=" + s.home + "\x00")
+	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, path := range paths {
+		if env, err := os.ReadFile(path); err == nil && bytes.Contains(env, tag) {
+			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}
+
+// endAll ends them, until none is left.
+func (s *site) endAll() {
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		left := s.processes()
+		if len(left) == 0 {
+			return
+		}
+		for _, pid := range left {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	s.t.Error("processes of the site cannot be ended")
+}
+
+// holder is who holds the home.
+func (s *site) holder() lock.Holder {
+	h, err := lock.Read(filepath.Join(s.home, layout.Lock))
+	if err != nil {
+		return lock.Holder{}
+	}
+	return h
+}
+
+func (s *site) dialer() bus.Dialer {
+	return bus.SocketDialer(bus.SocketPath(s.home, layout.Instance(s.home)))
+}
+
+// status asks once.
+func (s *site) status() (status wire.DaemonStatus, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	err = bus.Do(ctx, s.dialer(), func(ctx context.Context, c *bus.Client) (err error) {
+		status, err = c.Control(ctx, wire.StatusCommand{})
+		return err
+	})
+	return status, err
+}
+
+// limit is how long a condition may take: machines that build and test at the same time are slow.
+const limit = 90 * time.Second
+
+// await waits for a condition.
+func (s *site) await(what string, ok func() bool) {
+	s.t.Helper()
+	for deadline := time.Now().Add(limit); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			status, err := s.status()
+			s.t.Fatalf("it never happened: %s (status: %s pid %d, %v; files: %v)", what, status.Version, status.PID, err, s.files())
+		}
+	}
+}
+
+// files are those of the hand-over.
+func (s *site) files() (names []string) {
+	entries, _ := os.ReadDir(filepath.Join(s.home, layout.Restart))
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// serves waits until a release answers, and gives its pid.
+func (s *site) serves(version string) (pid int) {
+	s.t.Helper()
+	s.await("release "+version+" serves", func() bool {
+		status, err := s.status()
+		pid = int(status.PID)
+		return err == nil && status.Version == version
+	})
+	return pid
+}
+
+// settled waits until nothing is under way, and the release serves.
+func (s *site) settled(version string) (pid int) {
+	s.t.Helper()
+	s.await("the restart is settled", func() bool {
+		_, err := os.Stat(filepath.Join(s.home, layout.Restart, "handover.json"))
+		return errors.Is(err, os.ErrNotExist)
+	})
+	return s.serves(version)
+}
+
+// ask plans a restart.
+func (s *site) ask() error {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	return bus.Do(ctx, s.dialer(), func(ctx context.Context, c *bus.Client) error {
+		_, err := c.Control(ctx, wire.RestartWhenIdleCommand{})
+		return err
+	})
+}
+
+// mustAsk plans a restart, which may cut the very answer.
+func (s *site) mustAsk() {
+	s.t.Helper()
+	if err := s.ask(); err != nil && !errors.Is(err, bus.ErrLost) {
+		s.t.Fatalf("the restart was refused: %v", err)
+	}
+}
+
+// outcomes are how restarts of the site have ended, as the store of its stopped daemon has it.
+func (s *site) outcomes() (ended []store.Restart) {
+	s.t.Helper()
+	st, err := store.Open(s.t.Context(), store.Options{Path: filepath.Join(s.home, layout.Store), Clock: clock.System{}, LockTimeout: limit})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer st.Close()
+	err = st.View(func(v *store.View) error {
+		ended = v.RestartOutcomes()
+		if plan, under := v.RestartPlan(); under {
+			s.t.Errorf("a plan is left: %+v", plan)
+		}
+		return nil
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return ended
+}
+
+// witness asks for the status all the time, and keeps the longest time without an answer.
+type witness struct {
+	stop    context.CancelFunc
+	done    sync.WaitGroup
+	longest atomic.Int64
+	answers atomic.Int64
+	failed  atomic.Int64
+}
+
+func (s *site) watch() *witness {
+	ctx, cancel := context.WithCancel(context.Background())
+	w := &witness{stop: cancel}
+	w.done.Go(func() {
+		last := time.Now()
+		for ctx.Err() == nil {
+			asking, cancel := context.WithTimeout(ctx, limit)
+			err := bus.Do(asking, s.dialer(), func(ctx context.Context, c *bus.Client) error {
+				for ctx.Err() == nil {
+					if _, err := c.Control(ctx, wire.StatusCommand{}); err != nil {
+						return err
+					}
+					now := time.Now()
+					w.longest.Store(max(w.longest.Load(), int64(now.Sub(last))))
+					last = now
+					w.answers.Add(1)
+				}
+				return nil
+			})
+			cancel()
+			if err != nil && ctx.Err() == nil {
+				w.failed.Add(1)
+			}
+		}
+	})
+	return w
+}
+
+// end gives the longest silence.
+func (w *witness) end() time.Duration {
+	w.stop()
+	w.done.Wait()
+	return time.Duration(w.longest.Load())
+}

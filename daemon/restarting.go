@@ -1,0 +1,118 @@
+package daemon
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"scv/daemon/restart"
+	"scv/store"
+)
+
+// This file waits with a restart until owner work has ended, and tells the owner how it ended.
+
+const lookAtRestart = time.Second
+
+// restarting looks each second whether the time of a plan has come, and whether an outcome is to be told.
+func (d *Daemon) restarting(ctx context.Context) error {
+	tick := time.NewTicker(lookAtRestart)
+	defer tick.Stop()
+	for clear := 0; ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		d.announce(ctx)
+		plan, under, err := d.plan()
+		if err != nil {
+			d.log.Error("cannot read the plan of a restart", "err", err)
+			continue
+		}
+		if !under || plan.Step != store.RestartWaiting {
+			clear = 0
+			continue
+		}
+		var ready bool
+		if ready, clear = d.ready(plan, clear); ready {
+			clear = 0
+			d.goOver(ctx, plan)
+		}
+	}
+}
+
+// ready reports whether a plan waits no longer, and counts the clear looks.
+func (d *Daemon) ready(plan store.Restart, clear int) (bool, int) {
+	work, err := d.work(plan)
+	if err != nil {
+		d.log.Error("cannot tell what a restart waits for", "err", err)
+		return false, 0
+	}
+	if work.WaitsFor(plan) != "" {
+		return restart.Due(plan, d.clock.Now()), 0
+	}
+	return clear+1 >= restart.ClearChecks, clear + 1
+}
+
+// goOver restarts, or ends the plan with why it could not. What is cut is written down before it is.
+func (d *Daemon) goOver(ctx context.Context, plan store.Restart) {
+	work, err := d.work(plan)
+	if err == nil {
+		plan.Cut = work.Cuts()
+		err = d.switchOver(ctx, plan)
+	}
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	d.log.Error("cannot restart", "plan", plan.ID, "err", err)
+	if err := d.disagree(); err != nil {
+		d.log.Error("cannot clear up after a restart that did not happen", "err", err)
+	}
+	plan.Cut = nil
+	why := err.Error()
+	err = d.store.Intend(ctx, func(tx *store.Intent) error { return d.endPlan(tx, plan, false, why) })
+	if err != nil {
+		d.log.Error("cannot store that the restart did not happen", "err", err)
+	}
+}
+
+// work is what goes on, as far as a restart cares.
+func (d *Daemon) work(plan store.Restart) (w restart.Work, err error) {
+	live := d.live.Working()
+	err = d.store.View(func(v *store.View) error {
+		w = restart.Work{Working: live}
+		for _, row := range v.AllClaims() {
+			if row.Claim.Owner && row.Claim.Job == nil {
+				w.Messages++
+			}
+			if row.Claim.Handle == plan.Requester && plan.Requester != "" {
+				w.Requester.Report = true
+			}
+		}
+		if record, known := v.Delegation(plan.Requester); known {
+			w.Requester.Runs = record.State != store.RunEnded && record.IdleSince.Zero()
+			w.Requester.Jobs = record.BackgroundJobs
+			if record.State == store.RunEnded {
+				w.Requester.Report = true
+			}
+		}
+		return nil
+	})
+	return w, err
+}
+
+// whyCut is why a run was cut, where that was a restart.
+func (d *Daemon) whyCut(handle string) (why string) {
+	err := d.store.View(func(v *store.View) error {
+		for _, r := range v.Restarts() {
+			if slices.Contains(r.Cut, handle) {
+				why = "SCV restarted into " + r.ToVersion + " while the agent was at work."
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		d.log.Error("cannot read the restarts", "err", err)
+	}
+	return why
+}

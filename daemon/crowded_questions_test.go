@@ -15,7 +15,7 @@ import (
 const (
 	crowdAccounts = 125
 	crowdEach     = 8 // as many as may be open in a chat
-	crowdMinutes  = 5
+	crowdMinutes  = 1
 	askedEvery    = 15 * time.Second // by scv confirm
 	maxCommits    = 50               // a second
 )

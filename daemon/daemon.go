@@ -132,13 +132,14 @@ func (d *Daemon) run(ctx context.Context) (again *restart.Start, err error) {
 	defer func() { d.rooms.stop(d.log) }()
 	defer func() { d.noteFailure(err) }() // while the log is still open
 	for _, step := range d.steps() {
+		if ctx.Err() == nil {
+			err = step.run(ctx)
+		}
 		if ctx.Err() != nil {
+			d.noteStop()
 			return nil, nil
 		}
-		if err := step.run(ctx); err != nil {
-			if ctx.Err() != nil {
-				return nil, nil
-			}
+		if err != nil {
 			if damaged(err) && d.proving.Probation == nil { // a new release that cannot read its store is no good
 				return nil, d.serveSafely(ctx, err)
 			}
@@ -151,6 +152,7 @@ func (d *Daemon) run(ctx context.Context) (again *restart.Start, err error) {
 	if err := failpoint.Hit(failpoint.RestartServing); err != nil {
 		return nil, err
 	}
+	d.phase(restart.Serving)
 	d.log.Info("serving", "home", d.home.Path, "pid", d.self.PID, "version", d.o.Version)
 	select {
 	case <-ctx.Done():

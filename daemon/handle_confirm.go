@@ -131,8 +131,9 @@ func (d *Daemon) handleConfirmStatus(ctx context.Context, c call, command wire.C
 		if err != nil {
 			return wire.DaemonStatus{}, err
 		}
-		d.wake()
-		question, err = d.ownQuestion(ctx, c, id, "confirm_status")
+		if question, err = d.ownQuestion(ctx, c, id, "confirm_status"); question.State.Final() {
+			d.wake() // for its line and its event; that somebody still asks is nobody's news
+		}
 	}
 	if err == nil && !question.State.Final() {
 		d.questions.asked(id, now)

@@ -61,7 +61,7 @@ func (d *Daemon) lease(handle string, about store.Delegation) wire.DelegationLea
 	lease := wire.DelegationLease{Parent: env["SCV_PARENT"], Depth: about.Depth, Tools: about.Tools}
 	err := d.store.View(func(v *store.View) error {
 		c, known := v.Conversation(about.Account, about.Memory)
-		if known && about.Memory != "" && turn.GoesOn(c, about.Agent, about.Cwd) && c.Session != "" {
+		if known && about.Memory != "" && turn.GoesOn(c, about.Agent, turn.SessionFolder(about.Tools, about.Cwd)) && c.Session != "" {
 			lease.AgentSession = &c.Session
 		}
 		return nil
@@ -113,13 +113,14 @@ func (d *Daemon) keepMemory(tx *store.Delivery, record store.Delegation, session
 		return nil
 	}
 	c, _ := tx.Conversation(record.Account, record.Memory)
-	if !turn.GoesOn(c, record.Agent, record.Cwd) {
+	where := turn.SessionFolder(record.Tools, record.Cwd)
+	if !turn.GoesOn(c, record.Agent, where) {
 		c.Session = ""
 	}
 	if session != nil {
 		c.Session = *session
 	}
-	c.Agent, c.Folder, c.Turns, c.LastUse = record.Agent, record.Cwd, c.Turns+1, d.clock.Now()
+	c.Agent, c.Folder, c.Turns, c.LastUse = record.Agent, where, c.Turns+1, d.clock.Now()
 	return tx.PutConversation(record.Account, record.Memory, c)
 }
 

@@ -60,11 +60,9 @@ func (d *Daemon) ended(id string) (wire.RestartDetail, error) {
 func restartInfo(plan store.Restart, work restart.Work) *wire.RestartInfo {
 	info := &wire.RestartInfo{ToVersion: plan.ToVersion, DeadlineUnixSeconds: uint64(restart.Deadline(plan).Unix())}
 	if plan.Step == store.RestartWaiting {
-		waits := work.WaitsFor(plan)
-		if waits == "" { // the second clear look is still to come
-			waits = "an owner message to be answered"
+		if waits := work.WaitsFor(plan); waits != "" { // else it restarts with the next look
+			info.WaitingFor = &waits
 		}
-		info.WaitingFor = &waits
 	}
 	if plan.Requester != "" {
 		info.Requester = &plan.Requester

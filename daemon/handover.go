@@ -107,13 +107,15 @@ func (d *Daemon) leaveSoon() *os.File {
 // leaveLimit is how long a release that is rolled back lets last replies out.
 const leaveLimit = 300 * time.Millisecond
 
-// noteStop tells the guard of a restart that is just beginning that our end is no crash.
+// noteStop tells the guard of a restart that we were told to end, so that our end is no crash.
 func (d *Daemon) noteStop() {
-	folder := restart.In(d.home.Path)
-	if _, under, err := folder.Read(); err != nil || !under || d.proving.Probation != nil { // which says so itself
-		return
+	var err error
+	if p := d.proving.Probation; p != nil {
+		err = p.Stopping()
+	} else if _, under, _ := restart.In(d.home.Path).Read(); under {
+		err = restart.In(d.home.Path).NoteStopped()
 	}
-	if err := folder.NoteStopped(); err != nil {
+	if err != nil {
 		d.log.Error("cannot note that the stop is on purpose", "err", err)
 	}
 }

@@ -71,7 +71,12 @@ func (d *Daemon) moves() bool { return d.proving.Probation != nil && d.proving.H
 
 // holdChanges comes before anything runs by itself: where a rollback would put the store back, nothing is
 // acknowledged, sent or begun before the verdict.
-func (d *Daemon) holdChanges(context.Context) error {
+func (d *Daemon) holdChanges(ctx context.Context) error {
+	if d.proving.Probation != nil {
+		if err := d.noteProving(ctx); err != nil {
+			return err
+		}
+	}
 	if d.moves() {
 		d.proving.letGo = d.store.Hold(heldWrite)
 	}
@@ -79,6 +84,18 @@ func (d *Daemon) holdChanges(context.Context) error {
 		d.rooms.running("end of the restart", d.endRestart)
 	}
 	return nil
+}
+
+// noteProving is the first change that a release on probation makes: one that cannot is no good.
+func (d *Daemon) noteProving(ctx context.Context) error {
+	return d.store.Intend(ctx, func(tx *store.Intent) error {
+		plan, under := tx.RestartPlan()
+		if !under || plan.ID != d.proving.Handover().Plan {
+			return tx.AddJournal("restart_proving", "daemon", d.o.Version, nil)
+		}
+		plan.Step = store.RestartProving
+		return tx.PutRestartPlan(plan)
+	})
 }
 
 // held reports whether changes wait for the verdict.

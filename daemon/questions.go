@@ -180,6 +180,9 @@ func (q *questions) tellEnded() {
 	var ended []wire.ConfirmInfo
 	err := q.d.store.View(func(v *store.View) error {
 		for _, id := range ids {
+			if v.ConfirmWaits(id) {
+				continue
+			}
 			if c, known := v.Confirm(id); known && c.State.Final() {
 				ended = append(ended, confirm.Info(confirm.Question(c)))
 			}

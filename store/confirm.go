@@ -21,6 +21,12 @@ func (v *View) Confirm(id string) (Confirm, bool) {
 	return get[Confirm](v.t, tableConfirmsEnded, []byte(id))
 }
 
+// ConfirmWaits reports whether a question on record waits for an answer. It reads no record: whoever looks
+// at a thousand of them for the few that have ended would spend most of its time on the others.
+func (v *View) ConfirmWaits(id string) bool {
+	return v.t.bucket(tableConfirms).Get([]byte(id)) != nil
+}
+
 // OpenConfirms lists the questions that wait for an answer, oldest first.
 func (v *View) OpenConfirms() []Confirm { return oldestFirst(v.confirms(tableConfirms)) }
 

@@ -71,7 +71,7 @@ type Seen struct {
 type Conversation struct {
 	Agent   string      `json:"agent"`
 	Session string      `json:"session,omitzero"` // the agent's own session id
-	Folder  string      `json:"folder,omitzero"`  // that the session belongs to; "": any
+	Folder  string      `json:"folder,omitzero"`  // what the session belongs to, see daemon/turn; "": anything
 	Turns   uint32      `json:"turns"`            // begun so far
 	LastUse clock.Stamp `json:"last_use"`
 }

@@ -233,8 +233,9 @@ func (n *nestedAgent) cut() {
 	if err != nil {
 		return // it is still a turn of that chat, and ends by itself
 	}
+	owner := localOwner(status)
 	for _, e := range status.Delegations.Entries {
-		if e.Turn == nil || e.Conversation == nil || *e.Conversation != nestedSession || e.IdleSinceUnixSeconds != nil {
+		if e.Turn == nil || e.Conversation == nil || *e.Conversation != owner || e.IdleSinceUnixSeconds != nil {
 			continue
 		}
 		_ = n.a.call(changeLimit, func(ctx context.Context, client *bus.Client) error {
@@ -242,6 +243,16 @@ func (n *nestedAgent) cut() {
 			return err
 		})
 	}
+}
+
+// localOwner is who writes in the local chat, by whom its conversation is called.
+func localOwner(status wire.DaemonStatus) string {
+	for _, c := range status.Components {
+		if c.ID == "local:"+localAccount && c.UserID != nil {
+			return *c.UserID
+		}
+	}
+	return ""
 }
 
 // What the protocol has besides, and this agent does not.

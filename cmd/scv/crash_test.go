@@ -122,6 +122,7 @@ func (m *model) conclude(t *testing.T, d *daemonProcess) {
 		t.Errorf("the store is damaged: %v", err)
 	}
 	awaitNobody(t, m.home)
+	noCgroupLeft(t, m.home)
 }
 
 func number(t *testing.T, name string, otherwise int) int {

@@ -87,9 +87,10 @@ func (r *ownedRun) spawn(program agent.Run) (out, errs *os.File, err error) {
 		return nil, nil, fmt.Errorf("cannot make a pipe: %w", err)
 	}
 	defer errsEnd.Close()
+	cgroups, _ := process.FindCgroups() // "" makes none
 	r.child, err = r.procs.Spawn(process.Spec{
 		Path: program.Path, Args: program.Args, Env: program.Env, Dir: program.Dir,
-		Stdout: outEnd, Stderr: errsEnd, StdinPipe: true,
+		Stdout: outEnd, Stderr: errsEnd, StdinPipe: true, Cgroup: cgroups.For(r.instance(), r.ask.Handle),
 	})
 	if err != nil {
 		out.Close()
@@ -146,9 +147,14 @@ func (r *ownedRun) watch(ctx context.Context) {
 // traced is what the processes of the run are found by.
 func (r *ownedRun) traced() process.Run {
 	id := r.child.ID()
+	return process.Run{Leader: id, Group: id.PID, Instance: r.instance(), Handle: r.ask.Handle, Cgroup: r.child.Cgroup()}
+}
+
+// instance is that of the daemon, which the innermost part of the tag begins with.
+func (r *ownedRun) instance() string {
 	innermost := r.tag[strings.LastIndexByte(r.tag, ';')+1:]
 	instance, _, _ := strings.Cut(innermost, "/")
-	return process.Run{Leader: id, Group: id.PID, Instance: instance, Handle: r.ask.Handle}
+	return instance
 }
 
 // stop ends every process of the run. We adopt only what the agent left, so all of that is the run's too.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"scv/daemon/process"
 	"scv/internal/failpoint"
 	"scv/wire"
 )
@@ -54,6 +55,9 @@ func TestFailpoints(t *testing.T) {
 			if strings.HasPrefix(point, "store.commit") {
 				at = 3 + random.IntN(25) // the first ones belong to the start
 			}
+			if strings.HasPrefix(point, "cgroup.") {
+				at = 2 // the first one is the start's try
+			}
 			t.Run(point+"="+mode, func(t *testing.T) { planned(t, program, point, mode, at, seed) })
 		}
 	}
@@ -61,6 +65,9 @@ func TestFailpoints(t *testing.T) {
 
 // planned lets one fault happen under load, and holds what is left against what was acknowledged.
 func planned(t *testing.T, program, point, mode string, at int, seed uint64) {
+	if _, err := process.FindCgroups(); err != nil && strings.HasPrefix(point, "cgroup.") {
+		t.Skip("nothing was tested: ", err)
+	}
 	home := newHome(t)
 	m := newModel(home)
 	prelude(t, point, home)
@@ -143,5 +150,14 @@ func TestHarnessCatchesBrokenBuilds(t *testing.T) {
 			}
 			t.Error("the harness did not notice")
 		})
+	}
+}
+
+// noCgroupLeft expects that no run of this home has left its cgroup.
+func noCgroupLeft(t *testing.T, home string) {
+	t.Helper()
+	cgroups, _ := process.FindCgroups() // "" holds none
+	if left, err := cgroups.Handles(instanceID(home)); err != nil || len(left) > 0 {
+		t.Errorf("cgroups are left: %v %v", left, err)
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -126,8 +125,13 @@ func TestMCPOutcomes(t *testing.T) {
 		begins string
 		failed bool
 	}{
-		{wire.Yes, "yes: the owner said yes", false}, {wire.No, "no: ", false}, {wire.Expired, "expired: ", false},
-		{wire.Withdrawn, "withdrawn: ", true}, {wire.NotAsked, "failed: ", true}, {"YES", "unknown: ", true}, {"", "unknown: ", true},
+		{wire.Yes, "yes: the owner said yes", false},
+		{wire.No, "no: ", false},
+		{wire.Expired, "expired: ", false},
+		{wire.Withdrawn, "withdrawn: ", true},
+		{wire.NotAsked, "failed: ", true},
+		{"YES", "unknown: ", true},
+		{"", "unknown: ", true},
 	} {
 		d, _ := boundDaemon(t, asShown)
 		d.set(c.state)
@@ -157,12 +161,14 @@ func TestMCPRefusals(t *testing.T) {
 		tool      string
 		arguments map[string]any
 	}{
-		{"confirm_owner", map[string]any{}}, {"confirm_owner", map[string]any{"question": " "}},
+		{"confirm_owner", map[string]any{}},
+		{"confirm_owner", map[string]any{"question": " "}},
 		{"confirm_owner", map[string]any{"question": "Deploy?", "timeout_seconds": 0}},
 		{"confirm_owner", map[string]any{"question": "Deploy?", "timeout_seconds": -5}},
 		{"confirm_owner", map[string]any{"question": "Deploy?", "for": "./none"}},
 		{"confirm_owner", map[string]any{"question": "Deploy?", "unknown": 1}},
-		{"notify_owner", map[string]any{"text": 7}}, {"delegate", map[string]any{"agent": "x", "task": ""}},
+		{"notify_owner", map[string]any{"text": 7}},
+		{"delegate", map[string]any{"agent": "x", "task": ""}},
 	} {
 		if text, failed, err := client.use(t.Context(), c.tool, c.arguments); err == nil && !failed || strings.HasPrefix(text, "yes") {
 			t.Errorf("%s %v: %q, failed %v, %v", c.tool, c.arguments, text, failed, err)
@@ -236,50 +242,26 @@ func TestMCPForReal(t *testing.T) {
 	home := newHome(t)
 	writeConfig(t, home, "[agents.echo]\ncommand = [\"sh\", \"-c\", \"echo You said: $(cat)\"]\n[agents.slow]\ncommand = [\"sleep\", \"600\"]\n")
 	d := startDaemon(t, home)
-	owner := d.client(t)
 	client, leave := startMCP(t, home)
-	names := map[string]bool{}
-	for tool, err := range client.Tools(t.Context(), nil) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		names[tool.Name] = tool.Description != ""
-	}
-	want := []string{"confirm_owner", "delegate", "delegations", "notify_owner", "permission_prompt", "status"}
-	if got := slices.Sorted(maps.Keys(names)); !slices.Equal(got, want) {
-		t.Errorf("tools %v, want %v", got, want)
-	}
+	client.offers("confirm_owner", "delegate", "delegations", "notify_owner", "permission_prompt", "status")
 	for _, c := range []struct {
 		tool      string
 		arguments map[string]any
 		want      string
 	}{
 		{"notify_owner", map[string]any{"text": "half\ndone"}, "kept, and shown in local:default"},
-		{"status", nil, `{"version":"`}, {"delegations", nil, `{"active":0,`},
+		{"status", nil, `{"version":"`},
+		{"delegations", nil, `{"active":0,`},
 		{"delegate", map[string]any{"agent": "echo", "task": "hello"}, "You said: hello"},
 	} {
 		if text, failed, err := client.use(t.Context(), c.tool, c.arguments); err != nil || failed || !strings.HasPrefix(text, c.want) {
 			t.Errorf("%s: %q, failed %v, %v", c.tool, text, failed, err)
 		}
 	}
-	open := func() (n int) {
-		list, err := owner.ConfirmList(t.Context(), wire.ConfirmListRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, q := range list.Confirms {
-			if q.OpenedUnixMillis != nil {
-				n++
-			}
-		}
-		return n
-	}
 	ask := map[string]any{"question": "Deploy?"}
 	done := client.background(t.Context(), "confirm_owner", ask)
-	until(t, "it is asked", func() bool { return open() == 1 && client.heard("asked in local:default") == 1 })
-	if _, err := owner.ChatSend(t.Context(), wire.ChatSend{Account: "default", ID: "m1", Text: "yes"}); err != nil {
-		t.Fatal(err)
-	}
+	until(t, "it is asked", func() bool { return d.open(t) == 1 && client.heard("asked in local:default") == 1 })
+	say(t, d, "m1", "yes")
 	if got := awaitMCP(t, done); got.err != nil || got.failed || !strings.HasPrefix(got.text, "yes: ") {
 		t.Errorf("%+v", got)
 	}
@@ -287,18 +269,59 @@ func TestMCPForReal(t *testing.T) {
 	// A client that goes away leaves neither a question nor an agent behind.
 	asking := client.background(t.Context(), "confirm_owner", ask)
 	working := client.background(t.Context(), "delegate", map[string]any{"agent": "slow", "task": "hello"})
-	until(t, "it is asked", func() bool { return open() == 1 })
+	until(t, "it is asked", func() bool { return d.open(t) == 1 })
 	until(t, "it works", func() bool { return client.heard("slow-") > 0 && len(d.handles(t)) == 1 })
 	if err := leave(); err != nil {
 		t.Errorf("scv mcp ended with %v", err)
 	}
 	awaitMCP(t, asking)
 	awaitMCP(t, working)
-	if open() != 0 {
+	if d.open(t) != 0 {
 		t.Error("the question is still open")
 	}
 	until(t, "nothing works any more", func() bool { return len(d.handles(t)) == 0 })
 	d.terminate(t)
+}
+
+// offers holds the tools of a server against these names, in order.
+func (c *mcpClient) offers(want ...string) {
+	c.t.Helper()
+	var got []string
+	for tool, err := range c.Tools(c.t.Context(), nil) {
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if tool.Description != "" {
+			got = append(got, tool.Name)
+		}
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		c.t.Errorf("tools %v, want %v", got, want)
+	}
+}
+
+// say is the owner's word in the local chat.
+func say(t *testing.T, d *daemonProcess, id, text string) {
+	t.Helper()
+	if _, err := d.client(t).ChatSend(t.Context(), wire.ChatSend{Account: "default", ID: id, Text: text}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// open is how many questions the owner can answer now.
+func (d *daemonProcess) open(t *testing.T) (n int) {
+	t.Helper()
+	list, err := d.client(t).ConfirmList(t.Context(), wire.ConfirmListRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range list.Confirms {
+		if q.OpenedUnixMillis != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // handles is every run on record.

@@ -81,11 +81,6 @@ command = [%q]
 env = ["FAKE_KEY"]
 `, r.work, os.Getenv("SCV_TEST_CODEX"), os.Getenv("SCV_TEST_CLAUDE"), os.Getenv("SCV_TEST_CODEX_ACP")))
 	r.start()
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(r.daemon.log())
-		}
-	})
 	return r
 }
 
@@ -107,6 +102,9 @@ func (r *real) start() {
 // end stops the daemon in order, and nothing of any run may be left.
 func (r *real) end() {
 	r.t.Helper()
+	if r.t.Failed() {
+		r.t.Log(r.daemon.log())
+	}
 	r.daemon.terminate(r.t)
 	awaitNobody(r.t, r.home)
 }
@@ -139,7 +137,7 @@ func (r *real) must(args ...string) string {
 // says sends a message and wants an answer with these words.
 func (r *real) says(message, want string) {
 	r.t.Helper()
-	if got := r.must("chat", "--send", message); !strings.Contains(got, want) {
+	if got := r.must("chat", "--send="+message); !strings.Contains(got, want) {
 		r.t.Errorf("to %q the agent says %q, not %q", message, got, want)
 	}
 }
@@ -185,9 +183,9 @@ func (r *real) isKilled(name string) {
 	marker := filepath.Join(r.work, "watched")
 	r.write(marker, "")
 	sent := make(chan result, 1)
-	go func() { sent <- r.scv("chat", "--send", "run: tail -f "+marker) }()
+	go func() { sent <- r.scv("chat", "--send=run: tail -f "+marker) }()
 	handle := ""
-	waitFor(r.t, "the agent's command", func() bool {
+	waitFor(r.t, "the agent's command", r.lately, func() bool {
 		if len(processesWith(marker)) == 0 {
 			return false
 		}
@@ -207,24 +205,33 @@ func (r *real) isKilled(name string) {
 	}
 }
 
+// lately is what was said last to the model and in the daemon's log.
+func (r *real) lately() string {
+	text := r.daemon.log()
+	for _, q := range r.model.Requests() {
+		text += fmt.Sprintf("%s %d tools %q\n", q.Path, len(q.Tools), q.Texts)
+	}
+	return text
+}
+
 // processesWith are the processes with a text in their arguments or environment, but the scv that sent it.
 func processesWith(text string) (found []string) {
 	folders, _ := filepath.Glob("/proc/[0-9]*")
 	for _, folder := range folders {
 		args, _ := os.ReadFile(filepath.Join(folder, "cmdline"))
 		env, _ := os.ReadFile(filepath.Join(folder, "environ"))
-		if strings.Contains(string(args)+string(env), text) && !strings.Contains(string(args), "\x00chat\x00--send\x00") {
+		if strings.Contains(string(args)+string(env), text) && !strings.Contains(string(args), "\x00chat\x00--send=") {
 			found = append(found, string(args))
 		}
 	}
 	return found
 }
 
-func waitFor(t *testing.T, what string, ok func() bool) {
+func waitFor(t *testing.T, what string, more func() string, ok func() bool) {
 	t.Helper()
 	for limit := time.Now().Add(time.Minute); !ok(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(limit) {
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("waited in vain for %s; %s", what, more())
 		}
 	}
 }
@@ -236,7 +243,7 @@ func (r *real) forgets(name string) {
 	if err := os.RemoveAll(filepath.Join(r.user, memory)); err != nil {
 		r.t.Fatal(err)
 	}
-	got := r.scv("chat", "--send", "are you there?")
+	got := r.scv("chat", "--send=are you there?")
 	if got.code != 1 || !strings.Contains(got.out+got.errOut, "does not know the earlier conversation any more") {
 		r.t.Errorf("an agent without its memory: %+v", got)
 	}

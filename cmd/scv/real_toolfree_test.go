@@ -57,7 +57,7 @@ func TestRealClaudeWithoutTools(t *testing.T) {
 	file := r.hide()
 
 	// Without this the test would prove nothing: the owner's grant lets the same words reach the file.
-	r.must("chat", "--send", "what is in @"+file+" ?")
+	r.must("chat", "--send=what is in @"+file+" ?")
 	if !r.model.Heard(canary) {
 		t.Fatal("not even the owner's tools reach the canary")
 	}
@@ -66,7 +66,7 @@ func TestRealClaudeWithoutTools(t *testing.T) {
 	r.must("channels", "set", "local:default", "--remote-tools", "none")
 	r.says("hello", "You said: hello")
 	for _, text := range tries(file) {
-		if got := r.scv("chat", "--send", text); got.code != 0 {
+		if got := r.scv("chat", "--send="+text); got.code != 0 {
 			t.Errorf("to %q: %+v", text, got)
 		}
 	}
@@ -76,7 +76,7 @@ func TestRealClaudeWithoutTools(t *testing.T) {
 	// Another agent has no such proof, and says so.
 	r.must("channels", "set", "local:default", "--agent", "codex")
 	before = len(r.model.Requests())
-	if got := r.scv("chat", "--send", "hello"); got.code != 1 || !strings.Contains(got.out+got.errOut, "no mode without them") {
+	if got := r.scv("chat", "--send=hello"); got.code != 1 || !strings.Contains(got.out+got.errOut, "no mode without them") {
 		t.Errorf("codex without tools: %+v", got)
 	}
 	if len(r.model.Requests()) != before {

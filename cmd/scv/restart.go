@@ -132,6 +132,9 @@ func (c *restartCmd) follow(a *app, id string, plan wire.RestartInfo) error {
 	defer cancel()
 	var d wire.RestartDetail
 	said := ""
+	if plan.WaitingFor != nil {
+		said = *plan.WaitingFor
+	}
 	err := a.stay(ctx, func(ctx context.Context, client *bus.Client) (err error) {
 		for {
 			if d, err = client.RestartExplain(ctx, wire.RestartExplain{ID: &id}); err != nil || d.Outcome != nil {

@@ -191,7 +191,12 @@ func (c Cgroup) pids() (pids []int) {
 	if unix.Lstat(c.Path, &st) != nil || c.Inode != 0 && st.Ino != c.Inode {
 		return nil
 	}
-	text, err := readInto(filepath.Join(c.Path, "cgroup.procs"), make([]byte, 512))
+	path := c.Path + "/cgroup.procs"
+	var few [512]byte
+	text, err := readOnce(path, few[:])
+	if len(text) == len(few) {
+		text, err = readInto(path, make([]byte, 8<<10))
+	}
 	if err != nil {
 		text = nil
 	}

@@ -31,7 +31,7 @@ const settle = time.Millisecond
 
 // Exec makes this process the program at path, with the same pid, start time and children. Of what is open
 // only keep stays, under the same numbers. It returns only when it fails, and then all is as before;
-// ErrSignalled when a signal asked for the end meanwhile.
+// ErrSignalled when a signal asked for the end meanwhile. Without signals nobody listens for any.
 //
 // A program of Go takes signals as soon as it runs, and before it has a handler they end it: for some
 // milliseconds after this call a signal is the end, and the guard of a restart must know it from a crash.
@@ -45,12 +45,14 @@ func Exec(path string, args, env []string, keep []*os.File, signals Signals) (er
 	syscall.ForkLock.Lock()
 	defer syscall.ForkLock.Unlock()
 	defer inheritable(keep)()
-	signals.Pause()
-	defer signals.Resume()
-	defer defaultEndings()()
-	time.Sleep(settle)
-	if signals.Asked() {
-		return ErrSignalled
+	if signals != nil {
+		signals.Pause()
+		defer signals.Resume()
+		defer defaultEndings()()
+		time.Sleep(settle)
+		if signals.Asked() {
+			return ErrSignalled
+		}
 	}
 	err = syscall.Exec(path, args, env)
 	if limited { // which syscall.Exec sets back to what we were started with

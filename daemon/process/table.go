@@ -2,7 +2,10 @@ package process
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"runtime"
+	"slices"
 	"sync"
 )
 
@@ -43,42 +46,74 @@ func (t *Table) look(cgroups map[Cgroup][]int) (View, error) {
 	if err != nil {
 		return View{}, fmt.Errorf("cannot list processes: %w", err)
 	}
+	read := make([]reading, len(pids))
+	share(len(pids), func(i int) { read[i] = t.read(pids[i]) })
 	seen := make(programs, len(t.seen))
 	procs := make([]Proc, 0, len(pids))
-	for _, pid := range pids {
-		p, img, err := readStat(pid)
-		if err == nil {
-			err = t.complete(&p, img, seen)
+	for _, r := range read {
+		if r.gone {
+			continue
 		}
-		if err == nil { // else it is gone
-			procs = append(procs, p)
+		procs = append(procs, r.proc)
+		if r.whole {
+			seen[r.key] = r.program
 		}
 	}
 	t.seen = seen
 	view := NewView(os.Getpid(), procs)
-	for c := range cgroups {
-		cgroups[c] = c.pids()
+	wanted := slices.Collect(maps.Keys(cgroups))
+	members := make([][]int, len(wanted))
+	share(len(wanted), func(i int) { members[i] = wanted[i].pids() })
+	for i, c := range wanted {
+		cgroups[c] = members[i]
 	}
 	view.cgroups = cgroups
 	return view, nil
 }
 
-// complete adds to a process what stat does not tell. If its pid passes to another one meanwhile, start and
-// serial do not fit and name nobody: harmless.
-func (t *Table) complete(p *Proc, img image, seen programs) (err error) {
-	key := programKey{p.PID, p.Start, img}
-	known, ok := t.seen[key]
-	if !ok {
-		if known.serial, err = lookupSerial(p.PID); err != nil {
-			return err
+// reading is what a pass has read of one process.
+type reading struct {
+	proc    Proc
+	gone    bool
+	key     programKey
+	program program
+	whole   bool // else it is read again in the next pass
+}
+
+// read reads one process. If its pid passes to another one meanwhile, start and serial do not fit and name
+// nobody: harmless.
+func (t *Table) read(pid int) (r reading) {
+	p, img, err := readStat(pid)
+	if err != nil {
+		return reading{gone: true}
+	}
+	r.key = programKey{p.PID, p.Start, img}
+	if r.program, r.whole = t.seen[r.key]; !r.whole {
+		if r.program.serial, err = lookupSerial(pid); err != nil {
+			return reading{gone: true}
 		}
 		if img != (image{}) { // else it has no environment, or none we may read
-			known.tag, ok = ownTag(p.PID)
+			r.program.tag, r.whole = ownTag(pid)
 		}
 	}
-	if ok { // else it is asked again in the next pass
-		seen[key] = known
+	p.Serial, p.Tag = r.program.serial, r.program.tag
+	r.proc = p
+	return r
+}
+
+// together is how many readings are worth a processor of their own.
+const together = 256
+
+// share does something for each number below n, on several processors where there is much of it.
+func share(n int, do func(int)) {
+	workers := min(runtime.GOMAXPROCS(0), 1+n/together)
+	var all sync.WaitGroup
+	for w := range workers {
+		all.Go(func() {
+			for i := w; i < n; i += workers {
+				do(i)
+			}
+		})
 	}
-	p.Serial, p.Tag = known.serial, known.tag
-	return nil
+	all.Wait()
 }

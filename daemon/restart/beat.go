@@ -22,10 +22,16 @@ const (
 
 // Beat is a sign of life.
 type Beat struct {
-	PID     int         `json:"pid"`
-	Version string      `json:"version"`
-	Phase   Phase       `json:"phase"`
-	At      clock.Stamp `json:"at"`
+	PID     int    `json:"pid"`
+	Version string `json:"version"`
+	Phase   Phase  `json:"phase"`
+	BootID  string `json:"boot_id"`
+	Boot    int64  `json:"since_boot"` // nanoseconds
+}
+
+// At is when it was given.
+func (b Beat) At() clock.Stamp {
+	return clock.Stamp{BootID: b.BootID, Boot: time.Duration(b.Boot)}
 }
 
 // writeBeat writes in place, so that it needs no room on the disk. It is not synced: it tells of a process
@@ -57,4 +63,4 @@ func (f Folder) readBeat() (b Beat, ok bool) {
 }
 
 // age is how old a beat is.
-func (b Beat) age(now clock.Stamp) time.Duration { return now.Since(b.At) }
+func (b Beat) age(now clock.Stamp) time.Duration { return now.Since(b.At()) }

@@ -166,9 +166,9 @@ func (g *Guard) judge() (v Verdict, due, over bool) {
 		return v, false, false
 	}
 	if beats && beat.Phase == Migrating && beat.age(now) < g.pace.Silence {
-		g.since = later(g.since, beat.At, now)
+		g.since = later(g.since, beat.At(), now)
 	}
-	v, due = g.judgeAnswers(now)
+	v, due = g.judgeAnswers(now, beats && beat.Phase == Serving)
 	return v, due, false
 }
 
@@ -178,13 +178,14 @@ func (g *Guard) switched() bool {
 	return err == nil && h.Runs(g.handover.New.SHA256) && !h.Back
 }
 
-// judgeAnswers judges by what the new release says.
-func (g *Guard) judgeAnswers(now clock.Stamp) (v Verdict, due bool) {
+// judgeAnswers judges by what the new release says. An answer counts for nothing until its start is complete:
+// a status is easily told.
+func (g *Guard) judgeAnswers(now clock.Stamp, serving bool) (v Verdict, due bool) {
 	seen := g.probing.seen()
 	if !g.begun {
 		seen = sight{}
 	}
-	if seen.ok {
+	if seen.ok && serving {
 		g.since = later(g.since, seen.at, now)
 	}
 	switch {
@@ -192,7 +193,7 @@ func (g *Guard) judgeAnswers(now clock.Stamp) (v Verdict, due bool) {
 		return Verdict{Why: fmt.Sprintf("it says that it is %s, and not %s", seen.answer.Version, g.handover.New.Version)}, true
 	case now.Since(g.since) > g.pace.Silence:
 		return Verdict{Why: fmt.Sprintf("it gave no sign of life for %s", g.pace.Silence)}, true
-	case !seen.ok || now.Since(seen.first) < g.pace.Soak || now.Since(seen.at) > g.pace.Soak:
+	case !seen.ok || !serving || now.Since(seen.first) < g.pace.Soak || now.Since(seen.at) > g.pace.Soak:
 		return v, false
 	}
 	if missing := g.folder.Missing(seen.answer.Connected); missing != "" && !g.handover.Moves() {

@@ -81,8 +81,9 @@ func (p *Probation) keepBeating() {
 
 // beat is missed at most: the guard asks the daemon itself too.
 func (p *Probation) beat() {
+	now := clock.System{}.Now()
 	_ = p.folder.writeBeat(Beat{
-		PID: os.Getpid(), Version: p.world.Build.Version, Phase: p.phase.Load().(Phase), At: clock.System{}.Now(),
+		PID: os.Getpid(), Version: p.world.Build.Version, Phase: p.phase.Load().(Phase), BootID: now.BootID, Boot: int64(now.Boot),
 	})
 }
 
@@ -91,8 +92,7 @@ func (p *Probation) beat() {
 var ErrGoneBack = errors.New("the restart was rolled back, and the old release could not be started in place")
 
 // Watch obeys the verdict and keeps a guard, until ctx ends or the verdict is ok. A rollback ends in the old
-// release, and so this call never returns from one, or returns ErrGoneBack. A daemon that is told to stop
-// says so to the guard.
+// release, and so this call never returns from one, or returns ErrGoneBack.
 func (p *Probation) Watch(ctx context.Context, m Means) error {
 	defer close(p.over)
 	tick := time.NewTicker(p.pace.Look)
@@ -100,7 +100,6 @@ func (p *Probation) Watch(ctx context.Context, m Means) error {
 	for {
 		select {
 		case <-ctx.Done():
-			p.stopping(m.Log)
 			return nil
 		case <-tick.C:
 		}
@@ -117,14 +116,12 @@ func (p *Probation) Watch(ctx context.Context, m Means) error {
 	}
 }
 
-// stopping says that the end which follows is no crash, and that this start does not count.
-func (p *Probation) stopping(log *slog.Logger) {
+// Stopping says that the end which follows is no crash, and that this start does not count.
+func (p *Probation) Stopping() error {
 	if _, given := p.folder.Verdict(); given {
-		return
+		return nil
 	}
-	if err := errors.Join(p.folder.NoteStopped(), p.folder.takeBack()); err != nil {
-		log.Error("cannot note that the stop is on purpose; it counts as a failed start", "err", err)
-	}
+	return errors.Join(p.folder.NoteStopped(), p.folder.takeBack())
 }
 
 // keepGuard starts another guard where the last one is gone.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,10 +18,8 @@ import (
 	"time"
 
 	"scv/daemon/lock"
-	"scv/internal/clock"
 	"scv/internal/failpoint"
 	"scv/internal/layout"
-	"scv/store"
 	"scv/wire"
 	"scv/wire/bus"
 )
@@ -164,8 +163,8 @@ func (s *site) startAlone() {
 	s.t.Helper()
 	cmd := exec.Command("setsid", "--fork", s.binary, "run", "--home", s.home)
 	cmd.Env, cmd.Stderr = s.environ(), s.log()
-	if out, err := cmd.Output(); err != nil {
-		s.t.Fatalf("%v: %s", err, out)
+	if err := cmd.Run(); err != nil {
+		s.t.Fatal(err)
 	}
 }
 
@@ -315,8 +314,8 @@ func (s *site) serves(version string) (pid int) {
 func (s *site) settled(version string) (pid int) {
 	s.t.Helper()
 	s.await("the restart is settled", func() bool {
-		_, err := os.Stat(filepath.Join(s.home, layout.Restart, "handover.json"))
-		return errors.Is(err, os.ErrNotExist)
+		left := slices.DeleteFunc(s.files(), func(name string) bool { return name == "guard.log" })
+		return len(left) == 0
 	})
 	return s.serves(version)
 }
@@ -337,27 +336,6 @@ func (s *site) mustAsk() {
 	if err := s.ask(); err != nil && !errors.Is(err, bus.ErrLost) {
 		s.t.Fatalf("the restart was refused: %v", err)
 	}
-}
-
-// outcomes are how restarts of the site have ended, as the store of its stopped daemon has it.
-func (s *site) outcomes() (ended []store.Restart) {
-	s.t.Helper()
-	st, err := store.Open(s.t.Context(), store.Options{Path: filepath.Join(s.home, layout.Store), Clock: clock.System{}, LockTimeout: limit})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer st.Close()
-	err = st.View(func(v *store.View) error {
-		ended = v.RestartOutcomes()
-		if plan, under := v.RestartPlan(); under {
-			s.t.Errorf("a plan is left: %+v", plan)
-		}
-		return nil
-	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return ended
 }
 
 // witness asks for the status all the time, and keeps the longest time without an answer.

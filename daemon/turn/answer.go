@@ -107,7 +107,7 @@ func (e *Engine) work(ctx context.Context, row store.ClaimRow) (r reply, handle 
 	if err != nil {
 		return failure(reason(err)), "", true
 	}
-	if task.Session, err = e.remembered(row, a.Name(), task.Workspace); err != nil {
+	if task.Session, err = e.remembered(row, a.Name(), SessionFolder(task.Tools, task.Workspace)); err != nil {
 		e.notBegun(ctx, row, err)
 		return reply{}, "", false
 	}
@@ -119,7 +119,7 @@ func (e *Engine) work(ctx context.Context, row store.ClaimRow) (r reply, handle 
 	if err != nil {
 		return failure(err.Error()), "", true
 	}
-	about.Turn, err = e.mark(ctx, row, handle, a.Name(), task.Workspace)
+	about.Turn, err = e.mark(ctx, row, handle, a.Name(), SessionFolder(task.Tools, task.Workspace))
 	if err != nil {
 		e.notBegun(ctx, row, err)
 		return reply{}, "", false

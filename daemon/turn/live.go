@@ -21,7 +21,7 @@ func (e *Engine) converse(
 		Key:   live.Key{Account: row.Account, Conversation: memory(row)},
 		Agent: a, Task: task, Handle: handle, About: about, Once: row.Claim.Job != nil, Limit: e.limit(row),
 		Begin: func(ctx context.Context, handle string) (uint32, error) {
-			return e.mark(ctx, row, handle, a.Name(), task.Workspace)
+			return e.mark(ctx, row, handle, a.Name(), SessionFolder(task.Tools, task.Workspace))
 		},
 		Named: func(ctx context.Context, session string) { e.name(ctx, row, session) },
 	})

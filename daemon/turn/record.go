@@ -32,8 +32,17 @@ func (e *Engine) mark(ctx context.Context, row store.ClaimRow, handle, agentName
 	return turn, err
 }
 
-// GoesOn reports whether an agent that works in folder can go on with its session of a conversation. A
-// session is one agent's, and of one folder: elsewhere not every agent finds it.
+// SessionFolder is where an agent's session of a conversation belongs: the folder it works in, or, without tools,
+// none. What an agent learned with tools it must not tell without them.
+func SessionFolder(tools bool, folder string) string {
+	if !tools {
+		return "without tools"
+	}
+	return folder
+}
+
+// GoesOn reports whether an agent can go on with its session of a conversation. A session is one agent's,
+// and belongs to one SessionFolder: in another folder not every agent finds it.
 func GoesOn(c store.Conversation, agentName, folder string) bool {
 	return c.Agent == agentName && (c.Folder == "" || c.Folder == folder)
 }

@@ -174,8 +174,8 @@ func TestSessionBelongsToAgentAndFolder(t *testing.T) {
 	}
 }
 
-// Whoever may not use tools is answered by an agent that has a mode without, in an empty folder, and the
-// conversation goes on when the grant changes.
+// Whoever may not use tools is answered by an agent that has a mode without, in an empty folder. What was
+// learned with tools does not go on there.
 func TestTurnsWithoutTools(t *testing.T) {
 	w := newWorld(t)
 	w.claude(prints + `"$(basename "$PWD") $text"`)
@@ -199,6 +199,9 @@ func TestTurnsWithoutTools(t *testing.T) {
 			t.Errorf("nobody says %q: %v", text, got)
 		}
 	}
+	w.claim("c", "five")
+	w.claim("stranger", "six", func(c *store.Claim) { c.Owner, c.Sender = false, "stranger" })
+	w.answered(6)
 	if n := strings.Count(w.sessions(), "resumed"); n != 2 {
 		t.Errorf("%d runs went on: %s", n, w.sessions())
 	}

@@ -5,6 +5,7 @@
 package fakemodel
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -65,7 +66,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	s.keep(Request{Path: r.URL.Path, Body: string(body), Tools: asked.tools, Texts: asked.texts})
+	number := s.keep(Request{Path: r.URL.Path, Body: string(body), Tools: asked.tools, Texts: asked.texts})
 	if refused(r) {
 		http.Error(w, language.refusal, http.StatusUnauthorized)
 		return
@@ -74,13 +75,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !asked.stream {
 		w.Header().Set("Content-Type", "application/json")
 	}
-	_, _ = io.WriteString(w, language.write(asked, decide(asked)))
+	reply := decide(asked)
+	reply.id = fmt.Sprint("call_", number) // agents take the same id for the same call
+	_, _ = io.WriteString(w, language.write(asked, reply))
 }
 
-func (s *Server) keep(r Request) {
+// keep returns the number of the request.
+func (s *Server) keep(r Request) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen = append(s.seen, r)
+	return len(s.seen)
 }
 
 // language is one way of asking a model.
@@ -131,6 +136,7 @@ type answer struct {
 	text string
 	tool string
 	line string
+	id   string // of the call
 }
 
 // shells are the tools that run a line of shell, and how each wants it.

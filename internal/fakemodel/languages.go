@@ -85,13 +85,13 @@ func writeMessages(q question, a answer) string {
 	whole := map[string]any{"type": "text", "text": a.text}
 	if a.tool != "" {
 		stop = "tool_use"
-		block = map[string]any{"type": "tool_use", "id": "toolu_1", "name": a.tool, "input": map[string]any{}}
+		block = map[string]any{"type": "tool_use", "id": a.id, "name": a.tool, "input": map[string]any{}}
 		delta = map[string]any{"type": "input_json_delta", "partial_json": arguments(a)}
-		whole = map[string]any{"type": "tool_use", "id": "toolu_1", "name": a.tool, "input": shells[a.tool](a.line)}
+		whole = map[string]any{"type": "tool_use", "id": a.id, "name": a.tool, "input": shells[a.tool](a.line)}
 	}
 	usage := map[string]any{"input_tokens": 1, "output_tokens": 1}
 	message := map[string]any{
-		"id": "msg_1", "type": "message", "role": "assistant", "model": "fake", "content": []any{},
+		"id": "msg_" + a.id, "type": "message", "role": "assistant", "model": "fake", "content": []any{},
 		"stop_reason": nil, "stop_sequence": nil, "usage": usage,
 	}
 	if !q.stream {
@@ -141,12 +141,12 @@ func readResponses(body []byte) (question, error) {
 
 func writeResponses(q question, a answer) string {
 	item := map[string]any{
-		"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
+		"type": "message", "id": "msg_" + a.id, "role": "assistant", "status": "completed",
 		"content": []any{map[string]any{"type": "output_text", "text": a.text, "annotations": []any{}}},
 	}
 	if a.tool != "" {
 		item = map[string]any{
-			"type": "function_call", "id": "fc_1", "call_id": "call_1", "status": "completed",
+			"type": "function_call", "id": "fc_" + a.id, "call_id": a.id, "status": "completed",
 			"name": a.tool, "arguments": arguments(a),
 		}
 	}
@@ -155,19 +155,19 @@ func writeResponses(q question, a answer) string {
 		"input_tokens_details": map[string]any{"cached_tokens": 0}, "output_tokens_details": map[string]any{"reasoning_tokens": 0},
 	}
 	done := map[string]any{
-		"id": "resp_1", "object": "response", "created_at": 1, "model": "fake", "status": "completed",
+		"id": "resp_" + a.id, "object": "response", "created_at": 1, "model": "fake", "status": "completed",
 		"output": []any{item}, "usage": usage,
 	}
 	if !q.stream {
 		return object(done)
 	}
-	begun := map[string]any{"id": "resp_1", "object": "response", "created_at": 1, "model": "fake", "status": "in_progress", "output": []any{}}
+	begun := map[string]any{"id": "resp_" + a.id, "object": "response", "created_at": 1, "model": "fake", "status": "in_progress", "output": []any{}}
 	all := []map[string]any{{"type": "response.created", "response": begun}}
 	if a.tool == "" {
-		empty := map[string]any{"type": "message", "id": "msg_1", "role": "assistant", "status": "in_progress", "content": []any{}}
+		empty := map[string]any{"type": "message", "id": "msg_" + a.id, "role": "assistant", "status": "in_progress", "content": []any{}}
 		all = append(all,
 			map[string]any{"type": "response.output_item.added", "output_index": 0, "item": empty},
-			map[string]any{"type": "response.output_text.delta", "item_id": "msg_1", "output_index": 0, "content_index": 0, "delta": a.text, "logprobs": []any{}},
+			map[string]any{"type": "response.output_text.delta", "item_id": "msg_" + a.id, "output_index": 0, "content_index": 0, "delta": a.text, "logprobs": []any{}},
 		)
 	}
 	return events(append(all,

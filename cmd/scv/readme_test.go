@@ -1,0 +1,156 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"scv/wire"
+)
+
+// blocks are the examples in the README under a heading, in order.
+func blocks(t *testing.T, heading, language string) []string {
+	t.Helper()
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(text), "\n## "+heading+"\n")
+	if !found {
+		t.Fatalf("the README has no heading %q", heading)
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	var all []string
+	for _, m := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(section, -1) {
+		all = append(all, m[1])
+	}
+	return all
+}
+
+// printed is a world in which the README's examples are run as they are printed.
+type printed struct {
+	t   *testing.T
+	d   *daemonProcess
+	dir string
+}
+
+func (p *printed) write(name, text string) {
+	p.t.Helper()
+	path := filepath.Join(p.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// runs a command, answers its question, and returns how it ended and what was asked.
+func (p *printed) runs(answer, stdin string, command ...string) (out, question string, err error) {
+	p.t.Helper()
+	cmd := exec.CommandContext(p.t.Context(), command[0], command[1:]...)
+	cmd.Env, cmd.Dir, cmd.Stdin = append(os.Environ(), "SCV_HOME="+p.d.home), p.dir, strings.NewReader(stdin)
+	type ended struct {
+		out []byte
+		err error
+	}
+	done := make(chan ended, 1)
+	go func() {
+		out, err := cmd.CombinedOutput()
+		done <- ended{out, err}
+	}()
+	for p.d.open(p.t) == 0 {
+		select {
+		case e := <-done:
+			p.t.Fatalf("%q asked nobody: %v\n%s", command, e.err, e.out)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	list, listErr := p.d.client(p.t).ConfirmList(p.t.Context(), wire.ConfirmListRequest{})
+	if listErr != nil {
+		p.t.Fatal(listErr)
+	}
+	say(p.t, p.d, randomID(), answer)
+	e := <-done
+	return string(e.out), list.Confirms[0].Question, e.err
+}
+
+// TestReadmeAsks runs what the README prints under "Ask me before you do it".
+func TestReadmeAsks(t *testing.T) {
+	const heading = "Ask me before you do it"
+	scripts, settings := blocks(t, heading, "sh"), blocks(t, heading, "json")
+	if len(scripts) != 2 || len(settings) != 1 {
+		t.Fatalf("%d scripts, %d settings", len(scripts), len(settings))
+	}
+	p := &printed{t: t, d: startDaemon(t, newHome(t)), dir: t.TempDir()}
+	p.script(scripts[0])
+	p.gitHook(scripts[1])
+	p.agentHook(settings[0])
+	p.d.terminate(t)
+}
+
+func (p *printed) script(text string) {
+	p.write("deploy", text)
+	p.write("release.tar.gz", "v1")
+	p.write("put-into-production", "#!/bin/sh\ntouch \"in-production-$1\"\n")
+	deployed := filepath.Join(p.dir, "in-production-release.tar.gz")
+	if out, _, err := p.runs("no", "", "./deploy"); err == nil || exists(deployed) {
+		p.t.Errorf("after a no: %v, deployed %v\n%s", err, exists(deployed), out)
+	}
+	first := time.Now().Unix()
+	until(p.t, "the next receipt gets another name", func() bool { return time.Now().Unix() > first })
+	out, question, err := p.runs("yes", "", "./deploy")
+	if err != nil || !exists(deployed) || !strings.Contains(question, "(for the file release.tar.gz, sha256 ") {
+		p.t.Errorf("after a yes: %v, deployed %v, asked %q\n%s", err, exists(deployed), question, out)
+	}
+	if receipts, _ := filepath.Glob(filepath.Join(p.dir, "deployed-*.json")); len(receipts) != 2 {
+		p.t.Errorf("receipts: %q", receipts)
+	}
+}
+
+func (p *printed) gitHook(text string) {
+	git(p.t, p.dir, "init", "-q", "-b", "main")
+	git(p.t, p.dir, "init", "-q", "--bare", "other.git")
+	git(p.t, p.dir, "commit", "-q", "--allow-empty", "-m", "a change")
+	p.write(".git/hooks/pre-push", text)
+	push := []string{"git", "-c", "safe.directory=*", "push", "-q", "./other.git", "main"}
+	if out, _, err := p.runs("no", "", push...); err == nil {
+		p.t.Errorf("pushed after a no: %s", out)
+	}
+	out, question, err := p.runs("yes", "", push...)
+	if err != nil || !strings.HasPrefix(question, "Push to main: a change? (for the commit ") {
+		p.t.Errorf("after a yes: %v, asked %q\n%s", err, question, out)
+	}
+	git(p.t, p.dir, "push", "-q", "./other.git", "main:elsewhere") // asks nobody
+}
+
+func (p *printed) agentHook(settings string) {
+	var in struct {
+		Hooks map[string][]struct {
+			Matcher string `json:"matcher"`
+			Hooks   []struct {
+				Type    string `json:"type"`
+				Command string `json:"command"`
+				Timeout int    `json:"timeout"`
+			} `json:"hooks"`
+		} `json:"hooks"`
+	}
+	if err := json.Unmarshal([]byte(settings), &in, json.RejectUnknownMembers(true)); err != nil {
+		p.t.Fatal(err)
+	}
+	hook := in.Hooks["PreToolUse"][0].Hooks[0]
+	if hook.Type != "command" || hook.Timeout <= wire.DefaultConfirmSeconds {
+		p.t.Errorf("the hook is ended before it may stop waiting: %+v", hook)
+	}
+	for answer, want := range map[string]string{"yes": `"permissionDecision":"allow"`, "no": `"permissionDecision":"deny"`} {
+		if out, _, err := p.runs(answer, recorded(p.t, "pre_tool_use.json"), "sh", "-c", hook.Command); err != nil || !strings.Contains(out, want) {
+			p.t.Errorf("%s: %v, %s", answer, err, out)
+		}
+	}
+}

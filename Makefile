@@ -18,6 +18,7 @@ TESTFLAGS ?= -p 2 -count=1 -timeout 25m
 
 # The tests that `make nightly` runs longer than `make check` does.
 NIGHTLY := Crashes|Failpoints|PowerCut|Damaged|Malformed|Spoofed
+NIGHTLYRUNS := PidUsedAgain|EveryShape|JustAfterTheSpawn|FinishedRuns|ManyRuns|EachRunIs|WithoutEnd
 
 .DEFAULT_GOAL := help
 .PHONY: help demo bench test test-agents nightly check build install format vet staticcheck archtest generated
@@ -48,6 +49,9 @@ nightly: ## the long loops: hours, not minutes; sizes by SCV_CRASH_ROUNDS and th
 		go test -timeout 12h -v -run '$(NIGHTLY)' ./cmd/scv ./internal/powercut ./store
 	go test -timeout 2h -run Races -rapid.checks=20000 ./daemon/confirm
 	SCV_CROWD=10000 SCV_CROWD_P99_MS=250 go test -count=1 -v -run CrowdAtTheDoor ./cmd/scv
+	SCV_LONG=1 SCV_BOMB_P99_MS=250 SCV_BOMB_GONE_MS=2000 go test -count=1 -v -run ForkBomb ./cmd/scv
+	SCV_LONG=1 go test -count=1 -timeout 2h -v -run '$(NIGHTLYRUNS)' ./daemon/process ./daemon/delegation
+	SCV_TEST_NO_CGROUPS=1 go test -count=1 ./daemon/delegation
 
 check: format vet staticcheck archtest generated test ## everything CI checks, in the same order
 

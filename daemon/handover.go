@@ -30,7 +30,7 @@ func (d *Daemon) depart(ctx context.Context, to departure) (again *restart.Start
 	d.log.Info("going over to another release", "from", d.o.Version, "to", to.handover.New.Version)
 	d.moving.under, d.rooms.cause = true, delegation.ErrMoving
 	// What may take long ends first, while requests are still answered.
-	d.rooms.before("delegations", "housekeeping", "live agents", "turns")
+	d.rooms.before("runs", "delegations", "housekeeping", "live agents", "turns")
 	d.rooms.stop(d.log)
 	folder := restart.In(d.home.Path)
 	err = folder.KeepStore(to.handover)
@@ -74,6 +74,14 @@ func (d *Daemon) next(h restart.Handover) restart.Next {
 func (d *Daemon) closeLock() error {
 	if !d.moving.under {
 		d.lock.Release()
+	}
+	return nil
+}
+
+// letRunsGo leaves the runs that go on to the next program.
+func (d *Daemon) letRunsGo() error {
+	if d.moving.under {
+		d.runs.LetGo()
 	}
 	return nil
 }

@@ -98,19 +98,6 @@ func (d *Daemon) noteProving(ctx context.Context) error {
 	})
 }
 
-// held reports whether changes wait for the verdict.
-func (d *Daemon) held() bool {
-	if !d.moves() {
-		return false
-	}
-	select {
-	case <-d.proving.Accepted():
-		return false
-	default:
-		return true
-	}
-}
-
 // endRestart waits for the verdict of a release on probation, stores how the restart ended, and clears up.
 func (d *Daemon) endRestart(ctx context.Context) error {
 	settled := d.o.Start.Settled

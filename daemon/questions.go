@@ -27,12 +27,20 @@ type questions struct {
 	mu      sync.Mutex
 	codes   map[string]map[string]bool // see codesInUse
 	polled  map[string]clock.Stamp     // pending questions, as last seen
+	quiet   map[string]quiet           // those of them that time cannot end yet
 	ticked  clock.Stamp
 	tickedM time.Time // the same moment on the clock that stands still in a suspend
 }
 
+// quiet says that a question looked at then need not be looked at for so long: its deadline stands, and who
+// asks about it only puts its withdrawal off.
+type quiet struct {
+	from clock.Stamp
+	span time.Duration
+}
+
 func newQuestions(d *Daemon) *questions {
-	return &questions{d: d, wake: make(chan struct{}, 1), polled: map[string]clock.Stamp{}}
+	return &questions{d: d, wake: make(chan struct{}, 1), polled: map[string]clock.Stamp{}, quiet: map[string]quiet{}}
 }
 
 // load grants every open question a fresh keep-alive: while no daemon ran, nobody could ask.
@@ -104,7 +112,9 @@ func (q *questions) due(now clock.Stamp) map[string]clock.Stamp {
 		if slept {
 			q.polled[id] = now
 		}
-		pending[id] = q.polled[id]
+		if still, known := q.quiet[id]; !known || now.Since(still.from) >= still.span {
+			pending[id] = q.polled[id]
+		}
 	}
 	q.mu.Unlock()
 	if len(pending) == 0 {
@@ -113,11 +123,15 @@ func (q *questions) due(now clock.Stamp) map[string]clock.Stamp {
 	due := map[string]clock.Stamp{}
 	err := q.d.store.View(func(v *store.View) error {
 		for id, polled := range pending {
-			if c, known := v.Confirm(id); known {
-				if after, _ := confirm.Question(c).Tick(now, polled); after.State != c.State {
-					due[id] = polled
-				}
+			c, known := v.Confirm(id)
+			if !known {
+				continue
 			}
+			if after, _ := confirm.Question(c).Tick(now, polled); after.State != c.State {
+				due[id] = polled
+				continue
+			}
+			q.keepQuiet(id, quiet{now, min(c.Timeout-confirm.Question(c).ElapsedAt(now), confirm.KeepAlive-now.Since(polled))})
 		}
 		return nil
 	})
@@ -125,6 +139,12 @@ func (q *questions) due(now clock.Stamp) map[string]clock.Stamp {
 		q.d.log.Error("cannot read the questions", "err", err)
 	}
 	return due
+}
+
+func (q *questions) keepQuiet(id string, how quiet) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.quiet[id] = how
 }
 
 // codesInUse are the codes that a new question of a chat may not have, by what the transaction sees. They
@@ -196,6 +216,7 @@ func (q *questions) tellEnded() {
 	for _, info := range ended {
 		q.mu.Lock()
 		delete(q.polled, info.ID)
+		delete(q.quiet, info.ID)
 		q.mu.Unlock()
 		q.d.publishEvent(wire.EventConfirm+info.ID, info)
 	}

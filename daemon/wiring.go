@@ -75,6 +75,10 @@ func (d *Daemon) turnLimits() turn.Limits {
 const firstLook = 100 * time.Millisecond
 
 func (d *Daemon) startRuns(context.Context) error {
+	if err := d.runs.TakeUp(); err != nil {
+		return err
+	}
+	d.rooms.opened("runs", d.letRunsGo)
 	d.rooms.running("delegations", func(ctx context.Context) error {
 		select {
 		case <-ctx.Done():

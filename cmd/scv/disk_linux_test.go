@@ -46,13 +46,6 @@ func smallHome(t *testing.T, size int) string {
 	return home
 }
 
-func writeConfig(t *testing.T, home, config string) {
-	t.Helper()
-	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // withSleeper starts a daemon in which the agent of one account runs and that of another answers. It
 // returns the handle of the running one.
 func withSleeper(t *testing.T, home string) (d *daemonProcess, handle string) {

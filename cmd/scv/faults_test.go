@@ -264,3 +264,10 @@ func TestLogsNeverShowTexts(t *testing.T) {
 		}
 	}
 }
+
+func writeConfig(t *testing.T, home, config string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

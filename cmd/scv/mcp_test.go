@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -240,7 +241,10 @@ func startMCP(t *testing.T, home string) (client *mcpClient, leave func() error)
 // TestMCPForReal: a real daemon, scv as a real process, and the SDK's client on its stdin and stdout.
 func TestMCPForReal(t *testing.T) {
 	home := newHome(t)
-	writeConfig(t, home, "[agents.echo]\ncommand = [\"sh\", \"-c\", \"echo You said: $(cat)\"]\n[agents.slow]\ncommand = [\"sleep\", \"600\"]\n")
+	config := "[agents.echo]\ncommand = [\"sh\", \"-c\", \"echo You said: $(cat)\"]\n[agents.slow]\ncommand = [\"sleep\", \"600\"]\n"
+	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	d := startDaemon(t, home)
 	client, leave := startMCP(t, home)
 	client.offers("confirm_owner", "delegate", "delegations", "notify_owner", "permission_prompt", "status")

@@ -198,8 +198,3 @@ func takeOver(t *testing.T, l *net.UnixListener, question, run string) ([]string
 	}
 	return pastDoors(t.Context(), handed{conn}, question, run)
 }
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}

@@ -154,3 +154,8 @@ func (p *printed) agentHook(settings string) {
 		}
 	}
 }
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

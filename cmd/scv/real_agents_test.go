@@ -145,7 +145,28 @@ func (r *real) says(message, want string) {
 func TestRealCodex(t *testing.T)  { realAgent(t, "codex") }
 func TestRealClaude(t *testing.T) { realAgent(t, "claude") }
 
-// realAgent is what every real agent must show.
+// An agent that stays: one process for all turns of the conversation, and the next one takes it up.
+func TestRealCodexByProtocol(t *testing.T) {
+	r := newReal(t)
+	r.must("channels", "set", "local:default", "--agent", "codex-acp")
+	r.says("hello, agent", "You said: hello, agent")
+	r.says("and again", "You said: and again")
+	if got := r.must("delegations"); strings.Count(got, "codex-acp-") != 1 || !strings.Contains(got, "idle") {
+		t.Errorf("between two turns: %s", got)
+	}
+	r.daemon.kill()
+	r.start()
+	r.says("what did I say first", "You first said: hello, agent")
+	r.says("run: echo by the agent > made.txt; cat made.txt", "It printed: ")
+	if b, err := os.ReadFile(filepath.Join(r.work, "made.txt")); err != nil || string(b) != "by the agent\n" {
+		t.Errorf("the command of the agent made %q, %v", b, err)
+	}
+	r.isKilled("codex-acp")
+	r.says("what did I say first", "You first said: hello, agent")
+	r.end()
+}
+
+// realAgent is what every real agent for single turns must show.
 func realAgent(t *testing.T, name string) {
 	r := newReal(t)
 	r.must("channels", "set", "local:default", "--agent", name)
@@ -239,7 +260,7 @@ func waitFor(t *testing.T, what string, more func() string, ok func() bool) {
 // forgets takes the agent's conversations away: the owner hears so once, and then a new one begins.
 func (r *real) forgets(name string) {
 	r.t.Helper()
-	memory := map[string]string{"codex": ".codex/sessions", "claude": ".claude/projects", "codex-acp": ".codex/sessions"}[name]
+	memory := map[string]string{"codex": ".codex/sessions", "claude": ".claude/projects"}[name]
 	if err := os.RemoveAll(filepath.Join(r.user, memory)); err != nil {
 		r.t.Fatal(err)
 	}

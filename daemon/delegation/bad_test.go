@@ -58,6 +58,7 @@ func TestKillJustAfterTheSpawn(t *testing.T) {
 			t.Errorf("%s: %v", handle, err)
 		}
 	}
+	w.late()
 	if left := marked(t, mark); len(left) > 0 || len(answers) != n {
 		t.Errorf("%d kills were answered, %d processes are left", len(answers), len(left))
 	}
@@ -116,10 +117,19 @@ func TestFinishedRunsLeaveNothing(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	w.late()
 	if left := marked(t, mark); len(left) > 0 {
 		t.Errorf("%d processes are left", len(left))
 	}
 	w.nothingLeft()
+}
+
+// late is the pass that finds, where there are no cgroups, what was hidden from the end of its run: a process in the
+// middle of an exec has no environment for a moment, and one with an empty environment is tied by nothing.
+func (w *world) late() {
+	if cgroups == "" {
+		w.pass()
+	}
 }
 
 // As many runs at once as a machine may see, listed and killed at once.

@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"scv/daemon/process"
@@ -58,6 +59,10 @@ type Keeper struct {
 	o    Options
 	step func(string)
 	work sync.WaitGroup // stops begun by passes
+
+	moving       atomic.Bool  // the daemon becomes another program
+	ending       sync.RWMutex // held for reading from when a leader has exited until that is on record
+	leftToOthers bool         // runs that end now are the next program's; guarded by ending
 
 	mu     sync.Mutex
 	own    map[string]*Run        // runs this process started and waits for

@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-
-	"golang.org/x/sys/unix"
 )
 
 // output is what a run prints, held open. The agent runs as our user and may replace its files by others
@@ -46,33 +44,15 @@ func createFile(path string) (*os.File, error) {
 
 // openOutput opens what a run of an earlier daemon printed. There is an answer without err.
 func openOutput(folder string) (*output, error) {
-	out, err := openLeft(filepath.Join(folder, "out"))
+	out, err := openLeft(filepath.Join(folder, "out"), os.O_RDONLY)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open output of a run: %w", err)
 	}
 	o := &output{folder: folder, out: out}
-	if errs, err := openLeft(filepath.Join(folder, "err")); err == nil {
+	if errs, err := openLeft(filepath.Join(folder, "err"), os.O_RDONLY); err == nil {
 		o.errs = errs
 	}
 	return o, nil
-}
-
-// openLeft opens a file that an agent could reach since it was made. A pipe would be waited for without
-// end, a link would lead to something else.
-func openLeft(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = &os.PathError{Op: "open", Path: path, Err: errNotRegular}
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
 }
 
 // read is at most limit bytes of out, and whether there was more. It moves no offset: the agent's

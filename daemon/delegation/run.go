@@ -77,13 +77,18 @@ func (r *Run) never() {
 func (r *Run) wait() {
 	defer close(r.done)
 	defer r.hangUp()
-	exit, err := r.child.Wait()
+	exit, err := r.child.Exited()
+	r.keeper.ending.RLock()
+	defer r.keeper.ending.RUnlock()
+	if r.keeper.leftToOthers {
+		return
+	}
 	r.mu.Lock()
 	r.over, r.exit, r.err = true, exit, err
 	why := r.stopped
 	r.mu.Unlock()
 	close(r.exited)
-	<-r.told // Wait has closed its standard input, should a grandchild hold the other side
+	<-r.told // its standard input is closed, should a grandchild hold the other side
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	survivors, err := r.keeper.stopTree(ctx, r.Handle, r.child.ID())
@@ -94,14 +99,26 @@ func (r *Run) wait() {
 		r.mu.Lock()
 		r.left = true
 		r.mu.Unlock()
+		r.reap()
 		return
 	}
 	r.keeper.step("gone")
-	if err := r.keeper.ended(ctx, r.Handle, exit, why); err != nil {
+	err = r.keeper.ended(ctx, r.Handle, exit, why)
+	if err != nil {
 		r.keeper.o.Log.Error("cannot record how a run ended", "handle", r.Handle, "err", err)
+	}
+	if err == nil || !r.keeper.moving.Load() { // else the next program learns it from the kernel
+		r.reap()
 	}
 	r.logEnd(exit, why)
 	r.keeper.step("ended")
+}
+
+// reap comes last: until then the kernel keeps how the leader ended.
+func (r *Run) reap() {
+	if _, err := r.child.Wait(); err != nil {
+		r.keeper.o.Log.Error("cannot reap a run's leader", "handle", r.Handle, "err", err)
+	}
 }
 
 // makeRoom gives back what the run took of the disk: its own report could not be stored else.

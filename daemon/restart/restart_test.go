@@ -1,9 +1,13 @@
 package restart_test
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 )
 
 // TestRestartInPlace goes from one release to the next and on, under load: the pid stays, callers wait in the
@@ -51,6 +55,99 @@ func TestRestartBehindALink(t *testing.T) {
 	if to, err := os.Readlink(link); err != nil || to != "scv-2" {
 		t.Errorf("the link leads to %q, %v", to, err)
 	}
+}
+
+// TestAWorkingAgentSurvives restarts while an agent is at work on an owner's message: the same process goes on,
+// and its answer reaches who waits for it, once. So it does when it ends in the middle of the restart.
+func TestAWorkingAgentSurvives(t *testing.T) {
+	first, second := program(t, firstRelease), program(t, secondRelease)
+	s := newSite(t, first, "bin/scv")
+	s.startAlone()
+	pid := s.serves("1.0.0")
+	var asked []*exec.Cmd
+	var answers []*strings.Builder
+	for _, seconds := range []float64{6, 0.5} {
+		cmd := exec.Command(first, "--home", s.home, "chat", "--send", fmt.Sprintf("%v", seconds))
+		out := &strings.Builder{}
+		cmd.Stdout, cmd.Stderr = out, out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		asked, answers = append(asked, cmd), append(answers, out)
+		if seconds > 1 {
+			s.await("the agent is at work", func() bool {
+				status, err := s.status()
+				return err == nil && status.Delegations.Active == 1
+			})
+		}
+	}
+	s.install(second)
+	s.mustAskWithin(1)
+	if got := s.settled("2.0.0"); got != pid {
+		t.Errorf("the pid was %d and is %d", pid, got)
+	}
+	for i, cmd := range asked {
+		if err := cmd.Wait(); err != nil || !strings.Contains(answers[i].String(), "answer to") {
+			t.Errorf("who waited was told %q (%v)", answers[i], err)
+		}
+	}
+	chat, err := exec.Command(second, "--home", s.home, "store", "dump", "--json", "--texts").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(chat), "answer to 6"); n != 1 {
+		t.Errorf("the answer is in the chat %d times", n)
+	}
+	s.await("no run is left", func() bool {
+		status, err := s.status()
+		return err == nil && status.Delegations.Active == 0
+	})
+}
+
+// TestRepeatedRestarts goes to and fro under load; SCV_RESTARTS sets how often.
+func TestRepeatedRestarts(t *testing.T) {
+	rounds := 20
+	if text := os.Getenv("SCV_RESTARTS"); text != "" {
+		if _, err := fmt.Sscan(text, &rounds); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if testing.Short() {
+		rounds = 3
+	}
+	releases := []string{program(t, firstRelease), program(t, secondRelease)}
+	s := newSite(t, releases[0], "bin/scv")
+	s.startAlone()
+	pid := s.serves("1.0.0")
+	w := s.watch()
+	begin := time.Now()
+	before := s.descriptors(pid)
+	for round := 1; round <= rounds; round++ {
+		s.install(releases[round%2])
+		s.mustAsk()
+		if got := s.settled(fmt.Sprintf("%d.0.0", round%2+1)); got != pid {
+			t.Fatalf("round %d: the pid was %d and is %d", round, pid, got)
+		}
+	}
+	silence := w.end()
+	t.Logf("%d restarts in %s, longest silence %s, %d answers, %d failures", rounds, time.Since(begin), silence, w.answers.Load(), w.failed.Load())
+	if w.failed.Load() > 0 {
+		t.Errorf("%d callers were refused even on their second try", w.failed.Load())
+	}
+	if after := s.descriptors(pid); after > before+5 {
+		t.Errorf("%d descriptors are open, %d before", after, before)
+	}
+	if ended := s.outcomes(); len(ended) != rounds {
+		t.Errorf("%d outcomes of %d restarts", len(ended), rounds)
+	}
+}
+
+func (s *site) descriptors(pid int) int {
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return len(entries)
 }
 
 func copyFile(t *testing.T, from, to string) {

@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"scv/daemon/lock"
 	"scv/internal/failpoint"
 	"scv/internal/layout"
 	"scv/wire"
@@ -252,15 +251,6 @@ func (s *site) endAll() {
 	s.t.Error("processes of the site cannot be ended")
 }
 
-// holder is who holds the home.
-func (s *site) holder() lock.Holder {
-	h, err := lock.Read(filepath.Join(s.home, layout.Lock))
-	if err != nil {
-		return lock.Holder{}
-	}
-	return h
-}
-
 func (s *site) dialer() bus.Dialer {
 	return bus.SocketDialer(bus.SocketPath(s.home, layout.Instance(s.home)))
 }
@@ -328,6 +318,20 @@ func (s *site) ask() error {
 		_, err := c.Control(ctx, wire.RestartWhenIdleCommand{})
 		return err
 	})
+}
+
+// mustAskWithin plans a restart that waits for nothing longer than so many seconds.
+func (s *site) mustAskWithin(seconds uint64) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	err := bus.Do(ctx, s.dialer(), func(ctx context.Context, c *bus.Client) error {
+		_, err := c.Control(ctx, wire.RestartWhenIdleCommand{MaxWaitSeconds: &seconds})
+		return err
+	})
+	if err != nil && !errors.Is(err, bus.ErrLost) {
+		s.t.Fatalf("the restart was refused: %v", err)
+	}
 }
 
 // mustAsk plans a restart, which may cut the very answer.

@@ -40,8 +40,13 @@ func (e *Engine) answer(ctx context.Context, listed store.ClaimRow) {
 	if err != nil || !there {
 		return
 	}
-	r, handle, ok := e.leftover(row)
-	if !ok {
+	r, handle, ok := reply{}, row.Claim.Handle, false
+	switch run := e.o.Runs.Own(handle); {
+	case run != nil:
+		r, handle, ok = e.goOn(ctx, row, run)
+	case handle != "":
+		r, handle, ok = e.leftover(row)
+	default:
 		r, handle, ok = e.work(ctx, row)
 	}
 	if ok && e.finish(ctx, row, r) && handle != "" {
@@ -75,13 +80,30 @@ func (e *Engine) close(ctx context.Context, handle string) {
 	}
 }
 
-// leftover is the reply to a claim whose turn an earlier daemon began: the run's answer, if it had ended
-// before that daemon did, else that it was interrupted. Not ok: no turn has begun.
-func (e *Engine) leftover(row store.ClaimRow) (r reply, handle string, ok bool) {
-	handle = row.Claim.Handle
-	if handle == "" {
+// goOn waits for a run that an earlier program of this process has begun.
+func (e *Engine) goOn(ctx context.Context, row store.ClaimRow, run *delegation.Run) (r reply, handle string, ok bool) {
+	d, _, err := e.o.Runs.Record(run.Handle)
+	if err != nil {
+		e.fault("cannot read a run, trying again", row.Account, err)
+		pause(ctx, pauseAfterFault)
 		return reply{}, "", false
 	}
+	a, known := e.o.Agents().Get(d.Agent)
+	if !known {
+		_ = e.stop(run, "because its agent is no longer configured")
+		return noAgent(d.Agent), run.Handle, true
+	}
+	return e.watch(ctx, row, a, run)
+}
+
+func noAgent(name string) reply {
+	return failure("The agent " + name + " is no longer configured, so its answer cannot be read.")
+}
+
+// leftover is the reply to a claim whose turn an earlier daemon began: the run's answer, if it had ended
+// before that daemon did, else that it was interrupted.
+func (e *Engine) leftover(row store.ClaimRow) (r reply, handle string, ok bool) {
+	handle = row.Claim.Handle
 	d, result, err := e.o.Runs.Ended(handle, MaxAnswer)
 	if errors.Is(err, delegation.ErrNotEnded) {
 		e.o.Log.Info("a turn was interrupted", "handle", handle, "why", err)
@@ -92,7 +114,7 @@ func (e *Engine) leftover(row store.ClaimRow) (r reply, handle string, ok bool) 
 	}
 	a, known := e.o.Agents().Get(d.Agent)
 	if !known {
-		return failure("The agent " + d.Agent + " is no longer configured, so its answer cannot be read."), handle, true
+		return noAgent(d.Agent), handle, true
 	}
 	return e.verdict(row, a, result), handle, true
 }
@@ -124,7 +146,9 @@ func (e *Engine) work(ctx context.Context, row store.ClaimRow) (r reply, handle 
 		e.notBegun(ctx, row, err)
 		return reply{}, "", false
 	}
-	started, err := e.o.Runs.Start(ctx, handle, about, run)
+	starting, cancel := delegation.Surviving(ctx)
+	started, err := e.o.Runs.Start(starting, handle, about, run)
+	cancel()
 	if err != nil {
 		e.o.Log.Error("cannot start a run", "handle", handle, "err", err)
 		return failure("The agent " + a.Name() + " could not be started: " + reason(err)), "", ctx.Err() == nil

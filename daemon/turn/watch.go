@@ -14,10 +14,11 @@ import (
 	"scv/wire"
 )
 
-// watch waits for the run, bounded by the turn's limit.
+// watch waits for the run, bounded by the turn's limit. A daemon that goes over to another release leaves it at
+// work.
 func (e *Engine) watch(ctx context.Context, row store.ClaimRow, a agent.Agent, run *delegation.Run) (reply, string, bool) {
 	limit := e.limit(row)
-	timer := time.NewTimer(limit)
+	timer := time.NewTimer(limit - run.Lasted())
 	defer timer.Stop()
 	select {
 	case <-run.Done():
@@ -27,7 +28,9 @@ func (e *Engine) watch(ctx context.Context, row store.ClaimRow, a agent.Agent, r
 				" and could not be stopped. scv delegations --all shows what is left of it."), run.Handle, true
 		}
 	case <-ctx.Done():
-		e.cut(run)
+		if !errors.Is(context.Cause(ctx), delegation.ErrMoving) || !run.Leave() {
+			e.cut(run)
+		}
 		return reply{}, "", false
 	}
 	result, err := run.Result(MaxAnswer)

@@ -15,6 +15,10 @@ import (
 	"scv/wire"
 )
 
+// startTimeout is for the daemon's link to its own embedded server, in the same process: only a starved machine
+// makes it wait, and a start that ends for that has to be made again.
+const startTimeout = 20 * time.Second
+
 const (
 	handlerTimeout = 30 * time.Second // of one request
 	closeTimeout   = 3 * time.Second  // for the requests under way when the daemon stops
@@ -66,7 +70,7 @@ func Serve(ctx context.Context, conn func() (net.Conn, error), pass, version str
 	nc, err := nats.Connect("",
 		nats.InProcessServer(provider(conn)),
 		nats.UserInfo("daemon", pass),
-		nats.Timeout(connectTimeout), // by default 2 s, which a busy machine may take, and the start would end
+		nats.Timeout(startTimeout),
 		nats.MaxReconnects(-1),       // a deaf daemon would be worse than a busy one
 		nats.ReconnectWait(reconnectWait),
 		nats.ErrorHandler(s.onError),
@@ -104,7 +108,7 @@ func (s *Server) addService(version string, endpoints []Endpoint) error {
 			return fmt.Errorf("cannot serve %q: %w", e.Subject, err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(s.life, flushTimeout)
+	ctx, cancel := context.WithTimeout(s.life, startTimeout)
 	defer cancel()
 	if err := s.nc.FlushWithContext(ctx); err != nil {
 		return fmt.Errorf("cannot subscribe: %w", err)

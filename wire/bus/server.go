@@ -71,7 +71,7 @@ func Serve(ctx context.Context, conn func() (net.Conn, error), pass, version str
 		nats.InProcessServer(provider(conn)),
 		nats.UserInfo("daemon", pass),
 		nats.Timeout(startTimeout),
-		nats.MaxReconnects(-1),       // a deaf daemon would be worse than a busy one
+		nats.MaxReconnects(-1), // a deaf daemon would be worse than a busy one
 		nats.ReconnectWait(reconnectWait),
 		nats.ErrorHandler(s.onError),
 		nats.ClosedHandler(func(*nats.Conn) { close(s.closed) }),

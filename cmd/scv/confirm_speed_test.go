@@ -24,7 +24,7 @@ func TestAnswerEndsTheAsker(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		until(t, "it is asked", func() bool { return d.open(t) == 1 })
+		until(t, "it is asked", func() bool { return open(t, c) == 1 })
 		said := time.Now()
 		if _, err := c.ChatSend(t.Context(), wire.ChatSend{Account: "default", ID: fmt.Sprint("m", i), Text: "yes"}); err != nil {
 			t.Fatal(err)

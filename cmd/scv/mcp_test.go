@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"scv/wire"
+	"scv/wire/bus"
 )
 
 // mcpClient is the SDK's own client with what it heard on the way.
@@ -246,9 +247,10 @@ func TestMCPForReal(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := startDaemon(t, home)
+	c := d.client(t)
 	client, leave := startMCP(t, home)
 	client.offers("confirm_owner", "delegate", "delegations", "notify_owner", "permission_prompt", "status")
-	for _, c := range []struct {
+	for _, use := range []struct {
 		tool      string
 		arguments map[string]any
 		want      string
@@ -258,14 +260,14 @@ func TestMCPForReal(t *testing.T) {
 		{"delegations", nil, `{"active":0,`},
 		{"delegate", map[string]any{"agent": "echo", "task": "hello"}, "You said: hello"},
 	} {
-		if text, failed, err := client.use(t.Context(), c.tool, c.arguments); err != nil || failed || !strings.HasPrefix(text, c.want) {
-			t.Errorf("%s: %q, failed %v, %v", c.tool, text, failed, err)
+		if text, failed, err := client.use(t.Context(), use.tool, use.arguments); err != nil || failed || !strings.HasPrefix(text, use.want) {
+			t.Errorf("%s: %q, failed %v, %v", use.tool, text, failed, err)
 		}
 	}
 	ask := map[string]any{"question": "Deploy?"}
 	done := client.background(t.Context(), "confirm_owner", ask)
-	until(t, "it is asked", func() bool { return d.open(t) == 1 && client.heard("asked in local:default") == 1 })
-	say(t, d, "m1", "yes")
+	until(t, "it is asked", func() bool { return open(t, c) == 1 && client.heard("asked in local:default") == 1 })
+	say(t, c, "m1", "yes")
 	if got := awaitMCP(t, done); got.err != nil || got.failed || !strings.HasPrefix(got.text, "yes: ") {
 		t.Errorf("%+v", got)
 	}
@@ -273,17 +275,17 @@ func TestMCPForReal(t *testing.T) {
 	// A client that goes away leaves neither a question nor an agent behind.
 	asking := client.background(t.Context(), "confirm_owner", ask)
 	working := client.background(t.Context(), "delegate", map[string]any{"agent": "slow", "task": "hello"})
-	until(t, "it is asked", func() bool { return d.open(t) == 1 })
-	until(t, "it works", func() bool { return client.heard("slow-") > 0 && len(d.handles(t)) == 1 })
+	until(t, "it is asked", func() bool { return open(t, c) == 1 })
+	until(t, "it works", func() bool { return client.heard("slow-") > 0 && len(handles(t, c)) == 1 })
 	if err := leave(); err != nil {
 		t.Errorf("scv mcp ended with %v", err)
 	}
 	awaitMCP(t, asking)
 	awaitMCP(t, working)
-	if d.open(t) != 0 {
+	if open(t, c) != 0 {
 		t.Error("the question is still open")
 	}
-	until(t, "nothing works any more", func() bool { return len(d.handles(t)) == 0 })
+	until(t, "nothing works any more", func() bool { return len(handles(t, c)) == 0 })
 	d.terminate(t)
 }
 
@@ -306,17 +308,17 @@ func (c *mcpClient) offers(want ...string) {
 }
 
 // say is the owner's word in the local chat.
-func say(t *testing.T, d *daemonProcess, id, text string) {
+func say(t *testing.T, c *bus.Client, id, text string) {
 	t.Helper()
-	if _, err := d.client(t).ChatSend(t.Context(), wire.ChatSend{Account: "default", ID: id, Text: text}); err != nil {
+	if _, err := c.ChatSend(t.Context(), wire.ChatSend{Account: "default", ID: id, Text: text}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // open is how many questions the owner can answer now.
-func (d *daemonProcess) open(t *testing.T) (n int) {
+func open(t *testing.T, c *bus.Client) (n int) {
 	t.Helper()
-	list, err := d.client(t).ConfirmList(t.Context(), wire.ConfirmListRequest{})
+	list, err := c.ConfirmList(t.Context(), wire.ConfirmListRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,9 +331,9 @@ func (d *daemonProcess) open(t *testing.T) (n int) {
 }
 
 // handles is every run on record.
-func (d *daemonProcess) handles(t *testing.T) (handles []string) {
+func handles(t *testing.T, c *bus.Client) (handles []string) {
 	t.Helper()
-	status, err := d.client(t).Control(t.Context(), wire.DelegationsCommand{All: true})
+	status, err := c.Control(t.Context(), wire.DelegationsCommand{All: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"scv/wire"
+	"scv/wire/bus"
 )
 
 // blocks are the examples in the README under a heading, in order.
@@ -37,6 +38,7 @@ func blocks(t *testing.T, heading, language string) []string {
 type printed struct {
 	t   *testing.T
 	d   *daemonProcess
+	c   *bus.Client
 	dir string
 }
 
@@ -65,18 +67,18 @@ func (p *printed) runs(answer, stdin string, command ...string) (out, question s
 		out, err := cmd.CombinedOutput()
 		done <- ended{out, err}
 	}()
-	for p.d.open(p.t) == 0 {
+	for open(p.t, p.c) == 0 {
 		select {
 		case e := <-done:
 			p.t.Fatalf("%q asked nobody: %v\n%s", command, e.err, e.out)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	list, listErr := p.d.client(p.t).ConfirmList(p.t.Context(), wire.ConfirmListRequest{})
+	list, listErr := p.c.ConfirmList(p.t.Context(), wire.ConfirmListRequest{})
 	if listErr != nil {
 		p.t.Fatal(listErr)
 	}
-	say(p.t, p.d, randomID(), answer)
+	say(p.t, p.c, randomID(), answer)
 	e := <-done
 	return string(e.out), list.Confirms[0].Question, e.err
 }
@@ -89,6 +91,7 @@ func TestReadmeAsks(t *testing.T) {
 		t.Fatalf("%d scripts, %d settings", len(scripts), len(settings))
 	}
 	p := &printed{t: t, d: startDaemon(t, newHome(t)), dir: t.TempDir()}
+	p.c = p.d.client(t)
 	p.script(scripts[0])
 	p.gitHook(scripts[1])
 	p.agentHook(settings[0])

@@ -157,11 +157,12 @@ func TestRealCodexByProtocol(t *testing.T) {
 	r.daemon.kill()
 	r.start()
 	r.says("what did I say first", "You first said: hello, agent")
-	r.says("run: echo by the agent > made.txt; cat made.txt", "It printed: ")
+	// It asks before it leaves its sandbox, and the owner's grant says yes.
+	r.says("ask to run: echo by the agent > made.txt; cat made.txt", "It printed: ")
 	if b, err := os.ReadFile(filepath.Join(r.work, "made.txt")); err != nil || string(b) != "by the agent\n" {
 		t.Errorf("the command of the agent made %q, %v", b, err)
 	}
-	r.isKilled("codex-acp")
+	r.isKilled("codex-acp", "ask to ")
 	r.says("what did I say first", "You first said: hello, agent")
 	r.end()
 }
@@ -175,7 +176,7 @@ func realAgent(t *testing.T, name string) {
 	r.start()
 	r.says("what did I say first", "You first said: hello, agent")
 	r.usesTools(name)
-	r.isKilled(name)
+	r.isKilled(name, "")
 	r.says("what did I say first", "You first said: hello, agent")
 	r.forgets(name)
 	r.end()
@@ -199,12 +200,12 @@ func (r *real) usesTools(name string) {
 }
 
 // isKilled kills a run by its handle while a command of the agent is at work: nothing is left.
-func (r *real) isKilled(name string) {
+func (r *real) isKilled(name, how string) {
 	r.t.Helper()
 	marker := filepath.Join(r.work, "watched")
 	r.write(marker, "")
 	sent := make(chan result, 1)
-	go func() { sent <- r.scv("chat", "--send=run: tail -f "+marker) }()
+	go func() { sent <- r.scv("chat", "--send="+how+"run: tail -f "+marker) }()
 	handle := ""
 	waitFor(r.t, "the agent's command", r.lately, func() bool {
 		if len(processesWith(marker)) == 0 {

@@ -10,7 +10,7 @@ import (
 // gigabytes in a second.
 const outputInterval = 200 * time.Millisecond
 
-// watchOutput bounds what a run writes until its leader has exited.
+// watchOutput bounds what a run prints until its leader has exited.
 func (r *Run) watchOutput() {
 	tick := time.NewTicker(outputInterval)
 	defer tick.Stop()

@@ -115,7 +115,7 @@ func TestLiveAgentsErrorsAreBounded(t *testing.T) {
 		must(t, err)
 		w.pass()
 		text, err := os.ReadFile(w.file("runs/fake-000001/err"))
-		if err != nil || len(text) > 16<<10 || !strings.HasSuffix(string(text), "xx\nend "+word+"\n") && !strings.HasSuffix(string(text), "xxend "+word+"\n") {
+		if err != nil || len(text) != KeptErrors || !strings.HasSuffix(string(text), "xx\nend "+word+"\n") && !strings.HasSuffix(string(text), "xxend "+word+"\n") {
 			t.Errorf("%s: %d bytes, %v", word, len(text), err)
 		}
 	}

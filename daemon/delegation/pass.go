@@ -13,7 +13,8 @@ import (
 )
 
 // Pass looks once at all processes for all runs: it keeps the ties, finds orphans and stops the due
-// ones, stops what ran away from an ended run or belongs to one that is not on record.
+// ones, stops what ran away from an ended run or belongs to one that is not on record, and cuts what live agents
+// say to their errors.
 func (k *Keeper) Pass(ctx context.Context) {
 	before := k.activity()
 	rows, err := k.rows()
@@ -30,6 +31,11 @@ func (k *Keeper) Pass(ctx context.Context) {
 		return
 	}
 	k.keepTies(ctx, runs)
+	for _, run := range before.own {
+		if run.stays {
+			run.bound()
+		}
+	}
 	for _, handle := range k.dueOrphans(view, runs, before.own) {
 		k.once(handle, func(ctx context.Context) error { return unlessGone(k.killRecorded(ctx, handle)) })
 	}

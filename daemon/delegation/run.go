@@ -64,7 +64,9 @@ func (r *Run) follow(child *process.Child, task string) {
 		go r.tell(task)
 	}
 	go r.wait()
-	go r.watchOutput()
+	if !r.stays { // what a live agent says to its errors is cut by the passes: each cut may lose a word
+		go r.watchOutput()
+	}
 }
 
 // never settles that there will be no leader.

@@ -79,14 +79,25 @@ func CgroupOf(pid int, instance, handle string) Cgroup {
 	return Cgroup{}
 }
 
-// cgroupsAround are the inodes of the folders of runs, of any instance, that this process is in. The kernel
-// could tell the innermost cgroup faster (PIDFD_GET_INFO); a run can make others below its own.
-func cgroupsAround(pid int) (inodes []uint64) {
-	for folder := cgroupFolder(strconv.Itoa(pid)); len(folder) > 1; folder = filepath.Dir(folder) {
+// foldersAround are the cgroups of runs, of any instance, that this process is in, the innermost first; false
+// when that cannot be told. The kernel could tell the innermost cgroup faster (PIDFD_GET_INFO); but a run
+// can make others below its own.
+func foldersAround(pid int) (folders []string, ok bool) {
+	innermost := cgroupFolder(strconv.Itoa(pid))
+	for folder := innermost; len(folder) > 1; folder = filepath.Dir(folder) {
 		if strings.HasPrefix(filepath.Base(folder), "scv-") {
-			if inode := inodeOf(folder); inode != 0 {
-				inodes = append(inodes, inode)
-			}
+			folders = append(folders, folder)
+		}
+	}
+	return folders, innermost != ""
+}
+
+// cgroupsAround are their inodes.
+func cgroupsAround(pid int) (inodes []uint64) {
+	folders, _ := foldersAround(pid)
+	for _, folder := range folders {
+		if inode := inodeOf(folder); inode != 0 {
+			inodes = append(inodes, inode)
 		}
 	}
 	return inodes
@@ -180,37 +191,6 @@ func (c Cgroup) ours() bool {
 	}
 	own := cgroupFolder("self")
 	return own != "" && own != c.Path && !strings.HasPrefix(own, c.Path+"/")
-}
-
-// pids are the processes in the cgroup and in those below it.
-func (c Cgroup) pids() (pids []int) {
-	if m := cgroupMount(); m.point == "" || !strings.HasPrefix(c.Path, m.point+"/") {
-		return nil
-	}
-	var st unix.Stat_t
-	if unix.Lstat(c.Path, &st) != nil || c.Inode != 0 && st.Ino != c.Inode {
-		return nil
-	}
-	path := c.Path + "/cgroup.procs"
-	var few [512]byte
-	text, err := readOnce(path, few[:])
-	if len(text) == len(few) {
-		text, err = readInto(path, make([]byte, 8<<10))
-	}
-	if err != nil {
-		text = nil
-	}
-	for line := range bytes.FieldsSeq(text) {
-		if pid, err := strconv.Atoi(string(line)); err == nil && pid > 0 { // 0: in a pid namespace beside ours
-			pids = append(pids, pid)
-		}
-	}
-	if st.Nlink > 2 { // it has cgroups below
-		for _, below := range c.below() {
-			pids = append(pids, below.pids()...)
-		}
-	}
-	return pids
 }
 
 func (c Cgroup) below() (below []Cgroup) {

@@ -1,6 +1,9 @@
 package process
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // passes lets those who want to look at the same time share one pass: a thousand runs that are stopped
 // at once would otherwise each read a whole process table.
@@ -11,14 +14,15 @@ type passes struct {
 }
 
 type pass struct {
-	cgroups map[Cgroup][]int // those whose members somebody wants to know
+	callers int
+	cgroups bool // somebody wants to know who is in which
 	done    chan struct{}
 	view    View
 	err     error
 }
 
-// Scan makes one pass over the process table; for the runs that are named it also reads who is in their
-// cgroups. The pass begins after the call, and may be one with that of others. Processes that vanish meanwhile are
+// Scan makes one pass over the process table; it also reads which cgroups processes are in, if one of the runs
+// has a cgroup, each once: to be born in a cgroup ties for good. The pass begins after the call, and may be one with that of others. Processes that vanish meanwhile are
 // left out. It reads the environments of our own user only, each once per program (a process may overwrite its
 // own afterwards; the tag seen first then stays).
 func (t *Table) Scan(runs ...Run) (View, error) {
@@ -39,13 +43,10 @@ func (s *passes) join(runs []Run) (p *pass, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.next == nil {
-		s.next, first = &pass{cgroups: map[Cgroup][]int{}, done: make(chan struct{})}, true
+		s.next, first = &pass{done: make(chan struct{})}, true
 	}
-	for _, r := range runs {
-		if r.Cgroup.Path != "" {
-			s.next.cgroups[r.Cgroup] = nil
-		}
-	}
+	s.next.callers++
+	s.next.cgroups = s.next.cgroups || slices.ContainsFunc(runs, func(r Run) bool { return r.Cgroup.Path != "" })
 	return s.next, first
 }
 

@@ -2,10 +2,8 @@ package process
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"runtime"
-	"slices"
 	"sync"
 )
 
@@ -16,6 +14,7 @@ type Table struct {
 	spawned map[int]*Child
 
 	seen   programs // by the last pass, of which there is one at a time
+	homes  homes    // by the last that wanted to know
 	passes passes
 }
 
@@ -39,15 +38,22 @@ type program struct {
 	tag    string
 }
 
-// look makes one pass over the process table, and then over the cgroups: in that order a member that the
-// pass has seen under another identity is one that is gone, and no stranger.
-func (t *Table) look(cgroups map[Cgroup][]int) (View, error) {
+// homes keeps likewise the cgroups of runs that each process was in when it was seen first.
+type homes map[life][]string
+
+type life struct {
+	pid   int
+	start uint64
+}
+
+// look makes one pass over the process table.
+func (t *Table) look(cgroups bool) (View, error) {
 	pids, err := listPIDs()
 	if err != nil {
 		return View{}, fmt.Errorf("cannot list processes: %w", err)
 	}
 	read := make([]reading, len(pids))
-	share(len(pids), func(i int) { read[i] = t.read(pids[i]) })
+	share(len(pids), func(i int) { read[i] = t.read(pids[i], cgroups) })
 	seen := make(programs, len(t.seen))
 	procs := make([]Proc, 0, len(pids))
 	for _, r := range read {
@@ -61,14 +67,25 @@ func (t *Table) look(cgroups map[Cgroup][]int) (View, error) {
 	}
 	t.seen = seen
 	view := NewView(os.Getpid(), procs)
-	wanted := slices.Collect(maps.Keys(cgroups))
-	members := make([][]int, len(wanted))
-	share(len(wanted), func(i int) { members[i] = wanted[i].pids() })
-	for i, c := range wanted {
-		cgroups[c] = members[i]
+	if cgroups {
+		t.homes, view.cgroups = homesOf(read)
 	}
-	view.cgroups = cgroups
 	return view, nil
+}
+
+// homesOf puts together which processes are in which cgroups.
+func homesOf(read []reading) (known homes, members map[string][]int) {
+	known, members = make(homes, len(read)), map[string][]int{}
+	for _, r := range read {
+		if r.gone || !r.found {
+			continue
+		}
+		known[life{r.key.pid, r.key.start}] = r.cgroups
+		for _, folder := range r.cgroups {
+			members[folder] = append(members[folder], r.key.pid)
+		}
+	}
+	return known, members
 }
 
 // reading is what a pass has read of one process.
@@ -78,11 +95,13 @@ type reading struct {
 	key     programKey
 	program program
 	whole   bool // else it is read again in the next pass
+	cgroups []string
+	found   bool // its cgroups are known
 }
 
-// read reads one process. If its pid passes to another one meanwhile, start and serial do not fit and name
+// read reads one process. If its pid passes to another one meanwhile, start and the rest do not fit and name
 // nobody: harmless.
-func (t *Table) read(pid int) (r reading) {
+func (t *Table) read(pid int, cgroups bool) (r reading) {
 	p, img, err := readStat(pid)
 	if err != nil {
 		return reading{gone: true}
@@ -94,6 +113,11 @@ func (t *Table) read(pid int) (r reading) {
 		}
 		if img != (image{}) { // else it has no environment, or none we may read
 			r.program.tag, r.whole = ownTag(pid)
+		}
+	}
+	if cgroups {
+		if r.cgroups, r.found = t.homes[life{p.PID, p.Start}]; !r.found {
+			r.cgroups, r.found = foldersAround(pid)
 		}
 	}
 	p.Serial, p.Tag = r.program.serial, r.program.tag

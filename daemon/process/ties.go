@@ -1,7 +1,5 @@
 package process
 
-import "slices"
-
 // Run is what is known of one run when its processes are looked for. Fields that are not known are zero.
 type Run struct {
 	Leader   ID     // the process that was spawned
@@ -19,7 +17,7 @@ const (
 	ByLeader How = "leader"      // it is the process that was spawned
 	ByGroup  How = "group"       // it is in the run's process group
 	ByTag    How = "tag"         // it was started with the run's tag in its environment
-	ByCgroup How = "cgroup"      // it is in the run's cgroup, or in one below that
+	ByCgroup How = "cgroup"      // it was seen in the run's cgroup, or in one below that
 	ByParent How = "below"       // another process of the run started it
 	BySight  How = "seen before" // it was tied in an earlier pass, and by nothing else now
 )
@@ -48,7 +46,7 @@ func Explain(v View, r Run) []Evidence {
 	if r.Handle != "" {
 		w.add(tie{how: ByTag}, v.tags[tagged{r.Instance, r.Handle}]...)
 	}
-	w.add(tie{how: ByCgroup}, v.present(v.cgroups[r.Cgroup])...)
+	w.add(tie{how: ByCgroup}, v.cgroups[r.Cgroup.Path]...)
 	w.spread()
 	for _, id := range r.Known {
 		if _, ok := v.Find(id); ok {
@@ -76,11 +74,6 @@ func (v View) Descendants(id ID) []Proc {
 	}
 	w.spread()
 	return v.live(w.found)
-}
-
-// present are those that the pass has seen: a cgroup is read after it.
-func (v View) present(pids []int) []int {
-	return slices.DeleteFunc(slices.Clone(pids), func(pid int) bool { return v.procs[pid].PID == 0 })
 }
 
 type tie struct {

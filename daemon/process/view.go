@@ -27,7 +27,7 @@ type View struct {
 	groups   map[int][]int    // pgid → pids
 	children map[int][]int    // ppid → pids
 	tags     map[tagged][]int // run → pids, by whole components of their tags
-	cgroups  map[Cgroup][]int // those that were asked for → pids
+	cgroups  map[string][]int // folders of runs → pids in them or below; nil when nobody asked
 	reap     *sync.Once       // of the zombies that it shows
 }
 

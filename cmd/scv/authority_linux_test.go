@@ -29,8 +29,8 @@ env -i PATH="$PATH" setsid -w PROGRAM $(probe clean-setsid)
 (env -i PATH="$PATH" setsid sh -c "PROGRAM $(probe bare) &" &)
 (env -i PATH="$PATH" setsid sh -c "PROGRAM $(probe later-bare OUT/killed) & echo \$! >OUT/later.pid" &)
 PROGRAM $(probe later-child OUT/killed) &
-scv --home NESTED run --nested >OUT/nested.log 2>&1 &
-until scv --home NESTED status >/dev/null 2>&1; do sleep 0.1; done
+timeout 120 scv --home NESTED run --nested >OUT/nested.log 2>&1 &
+timeout 60 sh -c "until scv --home NESTED status >/dev/null 2>&1; do sleep 0.1; done"
 scv --home NESTED chat --send go >OUT/nested.out 2>&1
 PROGRAM -test.run=TestProbe -pass-socket=HOME,OUT/handed.sock
 touch OUT/done
@@ -43,9 +43,9 @@ sleep 600
 func TestEveryDoorFromEveryCaller(t *testing.T) {
 	w := newCallers(t)
 	w.await("done", 90*time.Second)
-	later := w.pid("later.pid")
+	later, c := w.pid("later.pid"), w.d.client(t)
 	waitUntil(t, "the process that hides is known", func() bool {
-		evidence, err := w.d.client(t).DelegationExplain(t.Context(), w.handle)
+		evidence, err := c.DelegationExplain(t.Context(), w.handle)
 		return err == nil && slices.ContainsFunc(evidence.Processes, func(p wire.ProcessTied) bool { return p.PID == later })
 	})
 	shapes := []string{"direct", "grandchild", "setsid", "clean", "clean-setsid", "orphan", "bare", "nested"}

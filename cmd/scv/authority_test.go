@@ -23,7 +23,7 @@ try list scv questions list
 try status scv status
 (setsid sh -c 'scv chat --send yes --timeout 5s >orphan.out 2>&1; echo $? >orphan.code' &)
 (env -i PATH="$PATH" SCV_HOME="$SCV_HOME" setsid sh -c 'scv chat --send yes --timeout 5s >bare.out 2>&1; echo $? >bare.code' &)
-while ! [ -s orphan.code ] || ! [ -s bare.code ]; do sleep 0.05; done
+for i in $(seq 1200); do [ -s orphan.code ] && [ -s bare.code ] && break; sleep 0.05; done
 echo done
 `
 

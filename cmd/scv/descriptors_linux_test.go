@@ -5,14 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -135,104 +130,4 @@ func (d *daemonProcess) limitDescriptors(t *testing.T, n int) {
 	if err := unix.Prlimit(d.cmd.Process.Pid, unix.RLIMIT_NOFILE, &limit, nil); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// TestCrowdAtTheDoor opens thousands of connections that never say who they are, and one that asks and
-// never reads, and holds what others wait for meanwhile: one who is in, and a new scv.
-func TestCrowdAtTheDoor(t *testing.T) {
-	size := number(t, "SCV_CROWD", 2000) // half-open connections
-	d := startDaemon(t, newHome(t))
-	c := d.client(t)
-	ask := func() error {
-		_, err := c.Control(t.Context(), wire.StatusCommand{})
-		return err
-	}
-	newcomer := func() error {
-		cmd := exec.Command("scv", "status")
-		cmd.Env = append(os.Environ(), "SCV_HOME="+d.home)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("a new scv: %w: %s", err, out)
-		}
-		return nil
-	}
-	idle := measured(t, func(n int) bool { return n < 200 }, ask)
-	alone := measured(t, func(n int) bool { return n < 20 }, newcomer)
-	var crowd sync.WaitGroup
-	var opened atomic.Int64
-	deaf := newRaw(t, d.home)
-	defer deaf.close()
-	crowd.Go(func() { crowdIn(d.home, int64(size), &opened) })
-	crowd.Go(func() {
-		ask := "PUB daemon.control " + deaf.inbox + "x 19\r\n{\"action\":\"status\"}\r\n"
-		for range 1000 { // more replies than the kernel keeps for it
-			if deaf.say("%s", ask) != nil {
-				return // it was cut, as it should be
-			}
-		}
-	})
-	crowded := func(n int) bool { return n < 20 || opened.Load() < int64(size) && !t.Failed() }
-	var slow, slowest time.Duration
-	crowd.Go(func() { slow = measured(t, crowded, ask) })
-	crowd.Go(func() { slowest = measured(t, crowded, newcomer) })
-	crowd.Wait()
-	if opened.Load() != int64(size) {
-		t.Error("not all connections could be opened")
-	}
-	t.Logf("beside %d connections: status p99 %v, as a new scv %v; alone %v and %v", opened.Load(), slow, slowest, idle, alone)
-	// The figure is 250 ms on a machine with nothing else to do. Beside other tests it is a multiple of what
-	// the same takes there without a crowd.
-	limit := time.Duration(number(t, "SCV_CROWD_P99_MS", 0)) * time.Millisecond
-	if limit == 0 {
-		limit = max(250*time.Millisecond, 8*alone)
-	}
-	if slow > limit || slowest > limit {
-		t.Errorf("status p99 is over %v beside the crowd", limit)
-	}
-	awaitServed(t, d)
-	if n := d.descriptors(t); n > 1000 {
-		t.Errorf("descriptors are left open: the lowest free one is %d", n)
-	}
-	d.terminate(t)
-}
-
-// crowdIn opens n silent connections and keeps as many of them as this process may have.
-func crowdIn(home string, n int64, opened *atomic.Int64) {
-	var silent []net.Conn
-	closeAll := func(these []net.Conn) {
-		for _, conn := range these {
-			conn.Close()
-		}
-	}
-	for opened.Load() < n {
-		conn, err := net.Dial("unix", bus.SocketPath(home, instanceID(home)))
-		switch {
-		case errors.Is(err, unix.EAGAIN): // more wait to be let in than the kernel keeps
-			time.Sleep(time.Millisecond)
-		case errors.Is(err, unix.EMFILE):
-			closeAll(silent[:len(silent)/2])
-			silent = silent[len(silent)/2:]
-		case err != nil:
-			opened.Store(2 * n) // nobody shall wait for more
-			return
-		default:
-			silent = append(silent, conn)
-			opened.Add(1)
-		}
-	}
-	closeAll(silent)
-}
-
-// measured is the 99th percentile of how long act takes, over and over while it is to go on.
-func measured(t *testing.T, goOn func(n int) bool, act func() error) time.Duration {
-	t.Helper()
-	var took []time.Duration
-	for goOn(len(took)) {
-		begin := time.Now()
-		if err := act(); err != nil {
-			t.Error(err)
-		}
-		took = append(took, time.Since(begin))
-	}
-	slices.Sort(took)
-	return took[(len(took)*99+99)/100-1]
 }

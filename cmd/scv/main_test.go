@@ -21,7 +21,7 @@ var instanceID = layout.Instance
 // TestMain lets the test binary be scv itself for the scripts, and fails on a goroutine left behind.
 func TestMain(m *testing.M) {
 	testexe.Run()
-	testscript.Main(leakChecked{m}, map[string]func(){"scv": main, "testexe": testexe.Run})
+	testscript.Main(leakChecked{m}, map[string]func(){"scv": main, "testexe": testexe.Run, crowdName: crowd})
 }
 
 type leakChecked struct{ m *testing.M }

@@ -80,7 +80,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-const limit = 20 * time.Second // of every wait; it is never used up when all is well
+const limit = 60 * time.Second // of every wait; it is never used up when all is well
 
 // until waits for a condition.
 func until(t testing.TB, what string, ok func() bool) {

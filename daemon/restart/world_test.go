@@ -33,7 +33,7 @@ var (
 func buildRelease(version string) (string, error) {
 	path := filepath.Join(buildFolder, "scv-"+version)
 	stamp := "-X main.version=" + version + " -X main.commit=c" + version[:1]
-	for name, value := range map[string]string{"soakStamp": "400ms", "silenceStamp": "4s", "accountsStamp": "2s"} {
+	for name, value := range map[string]string{"soakStamp": "400ms", "silenceStamp": "8s", "accountsStamp": "2s"} {
 		stamp += " -X scv/daemon/restart." + name + "=" + value
 	}
 	out, err := exec.Command("go", "build", "-buildvcs=false", "-tags", "failpoints", "-ldflags", stamp, "-o", path, "scv/cmd/scv").CombinedOutput()

@@ -28,6 +28,9 @@ func ExamineApart(ctx context.Context, program, path string, records bool) (r st
 		return r, fmt.Errorf("cannot look through the store %q: %w", path, err)
 	}
 	if err := json.Unmarshal(out, &r); err != nil {
+		if exit.Code == 0 { // it came to its end, so the file did it no harm
+			return r, fmt.Errorf("cannot look through the store %q: what was found did not arrive: %w", path, err)
+		}
 		how := fmt.Sprintf("exit code %d", exit.Code)
 		if exit.Signal != "" {
 			how = exit.Signal

@@ -12,6 +12,10 @@ import (
 // maxOutput bounds what Output takes from a child; the rest is dropped.
 const maxOutput = 1 << 20
 
+// outputGrace is for a pipe that somebody else holds when the child has ended. It is long, because a machine
+// that starves may not let us read before it is over, and what was printed would be lost.
+const outputGrace = 10 * time.Second
+
 // errLimit is the end of a child that took too long.
 var errLimit = errors.New("it took too long and was ended")
 
@@ -36,7 +40,7 @@ func (t *Table) Output(ctx context.Context, spec Spec, limit time.Duration) ([]b
 		read <- out
 	}()
 	exit, err := t.within(ctx, child, limit)
-	_ = r.SetReadDeadline(time.Now().Add(time.Second)) // somebody else may still hold the pipe
+	_ = r.SetReadDeadline(time.Now().Add(outputGrace))
 	return <-read, exit, err
 }
 

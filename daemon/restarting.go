@@ -11,11 +11,9 @@ import (
 
 // This file waits with a restart until owner work has ended, and tells the owner how it ended.
 
-const lookAtRestart = time.Second
-
 // restarting looks each second whether the time of a plan has come, and whether an outcome is to be told.
 func (d *Daemon) restarting(ctx context.Context) error {
-	tick := time.NewTicker(lookAtRestart)
+	tick := time.NewTicker(restart.PlanLook())
 	defer tick.Stop()
 	for clear := 0; ; {
 		select {

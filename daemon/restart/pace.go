@@ -15,7 +15,10 @@ type Pace struct {
 }
 
 // Stamped by the linker into the builds of tests, which cannot wait so long: a time as 300ms.
-var soakStamp, silenceStamp, accountsStamp string
+var soakStamp, silenceStamp, accountsStamp, planStamp string
+
+// PlanLook is the time between two looks at a plan that waits.
+func PlanLook() time.Duration { return stamped(planStamp, time.Second) }
 
 // pace are the times of docs/rules.md §5.
 func pace() Pace {

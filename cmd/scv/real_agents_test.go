@@ -75,11 +75,7 @@ env = ["FAKE_KEY"]
 driver = "claude"
 command = [%q]
 env = ["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER"]
-[agents.codex-acp]
-driver = "acp"
-command = [%q]
-env = ["FAKE_KEY"]
-`, r.work, os.Getenv("SCV_TEST_CODEX"), os.Getenv("SCV_TEST_CLAUDE"), os.Getenv("SCV_TEST_CODEX_ACP")))
+`, r.work, os.Getenv("SCV_TEST_CODEX"), os.Getenv("SCV_TEST_CLAUDE")))
 	r.start()
 	return r
 }
@@ -145,28 +141,6 @@ func (r *real) says(message, want string) {
 func TestRealCodex(t *testing.T)  { realAgent(t, "codex") }
 func TestRealClaude(t *testing.T) { realAgent(t, "claude") }
 
-// An agent that stays: one process for all turns of the conversation, and the next one takes it up.
-func TestRealCodexByProtocol(t *testing.T) {
-	r := newReal(t)
-	r.must("channels", "set", "local:default", "--agent", "codex-acp")
-	r.says("hello, agent", "You said: hello, agent")
-	r.says("and again", "You said: and again")
-	if got := r.must("delegations"); strings.Count(got, "codex-acp-") != 1 || !strings.Contains(got, "idle") {
-		t.Errorf("between two turns: %s", got)
-	}
-	r.daemon.kill()
-	r.start()
-	r.says("what did I say first", "You first said: hello, agent")
-	// It asks before it leaves its sandbox, and the owner's grant says yes.
-	r.says("ask to run: echo by the agent > made.txt; cat made.txt", "It printed: ")
-	if b, err := os.ReadFile(filepath.Join(r.work, "made.txt")); err != nil || string(b) != "by the agent\n" {
-		t.Errorf("the command of the agent made %q, %v", b, err)
-	}
-	r.isKilled("codex-acp", "ask to ")
-	r.says("what did I say first", "You first said: hello, agent")
-	r.end()
-}
-
 // realAgent is what every real agent for single turns must show.
 func realAgent(t *testing.T, name string) {
 	r := newReal(t)
@@ -176,7 +150,7 @@ func realAgent(t *testing.T, name string) {
 	r.start()
 	r.says("what did I say first", "You first said: hello, agent")
 	r.usesTools(name)
-	r.isKilled(name, "")
+	r.isKilled(name)
 	r.says("what did I say first", "You first said: hello, agent")
 	r.forgets(name)
 	r.end()
@@ -200,12 +174,12 @@ func (r *real) usesTools(name string) {
 }
 
 // isKilled kills a run by its handle while a command of the agent is at work: nothing is left.
-func (r *real) isKilled(name, how string) {
+func (r *real) isKilled(name string) {
 	r.t.Helper()
 	marker := filepath.Join(r.work, "watched")
 	r.write(marker, "")
 	sent := make(chan result, 1)
-	go func() { sent <- r.scv("chat", "--send="+how+"run: tail -f "+marker) }()
+	go func() { sent <- r.scv("chat", "--send=run: tail -f "+marker) }()
 	handle := ""
 	waitFor(r.t, "the agent's command", r.lately, func() bool {
 		if len(processesWith(marker)) == 0 {

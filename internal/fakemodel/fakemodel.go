@@ -136,18 +136,9 @@ type answer struct {
 	text string
 	tool string
 	line string
-	asks bool   // it wants permission, where the tool can say so
 	id   string // of the call
 }
 
-// arguments is how the tool is called.
-func (a answer) arguments() map[string]any {
-	all := shells[a.tool](a.line)
-	if a.asks && a.tool == "exec_command" {
-		all["sandbox_permissions"], all["justification"] = "require_escalated", "May it?"
-	}
-	return all
-}
 
 // shells are the tools that run a line of shell, and how each wants it.
 var shells = map[string]func(line string) map[string]any{
@@ -162,7 +153,7 @@ var shells = map[string]func(line string) map[string]any{
 // decide answers from the words of a question:
 //
 //   - after the call of a tool: "It printed: " and its result
-//   - "run: LINE" with a tool that runs shell: a call of it with LINE; "ask to run: LINE" wants permission
+//   - "run: LINE" with a tool that runs shell: a call of it with LINE
 //   - "what did I say first": "You first said: " and the first message
 //   - anything else: "You said: " and the message
 func decide(q question) answer {
@@ -177,7 +168,7 @@ func decide(q question) answer {
 		for _, tool := range q.tools {
 			if shells[tool] != nil {
 				line, _, _ = strings.Cut(line, "\n")
-				return answer{tool: tool, line: line, asks: strings.Contains(last, "ask to run: ")}
+				return answer{tool: tool, line: line}
 			}
 		}
 	}

@@ -65,23 +65,20 @@ func TestLanguages(t *testing.T) {
 			ask(l.first, "please run: ls /", "", "You said: please run: ls /")
 			ask(l.first, "please run: ls /", l.tool, l.call)
 			ask(l.first, "please run: ls /", l.tool, `"ls /"`)
-			if name == "responses" {
-				ask(l.first, "ask to run: ls /", l.tool, "require_escalated")
-			}
 			ask(l.second, "what did I say first", "", "You first said: one")
 			ask(l.result, "", "", "It printed: ")
 			ask(l.result, "", "", "a file")
 		}
 	}
 	seen := s.Requests()
-	if len(seen) != 3*2*7+2 || !s.Heard("a file") || s.Heard("never said") {
+	if len(seen) != 3*2*7 || !s.Heard("a file") || s.Heard("never said") {
 		t.Errorf("%d requests are on record", len(seen))
 	}
 	offered := 0
 	for _, r := range seen {
 		offered += len(r.Tools)
 	}
-	if offered != 2*2*(2+2+1)+2*2 {
+	if offered != 2*2*(2+2+1) {
 		t.Errorf("%d tools were offered", offered)
 	}
 }

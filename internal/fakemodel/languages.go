@@ -87,7 +87,7 @@ func writeMessages(q question, a answer) string {
 		stop = "tool_use"
 		block = map[string]any{"type": "tool_use", "id": a.id, "name": a.tool, "input": map[string]any{}}
 		delta = map[string]any{"type": "input_json_delta", "partial_json": arguments(a)}
-		whole = map[string]any{"type": "tool_use", "id": a.id, "name": a.tool, "input": a.arguments()}
+		whole = map[string]any{"type": "tool_use", "id": a.id, "name": a.tool, "input": shells[a.tool](a.line)}
 	}
 	usage := map[string]any{"input_tokens": 1, "output_tokens": 1}
 	message := map[string]any{
@@ -216,7 +216,7 @@ func readContents(body []byte, stream bool) (question, error) {
 func writeContents(q question, a answer) string {
 	piece := map[string]any{"text": a.text}
 	if a.tool != "" {
-		piece = map[string]any{"functionCall": map[string]any{"name": a.tool, "args": a.arguments()}}
+		piece = map[string]any{"functionCall": map[string]any{"name": a.tool, "args": shells[a.tool](a.line)}}
 	}
 	out := map[string]any{
 		"candidates": []any{map[string]any{
@@ -232,7 +232,7 @@ func writeContents(q question, a answer) string {
 }
 
 // arguments is how a tool is called, as the JSON text that the languages carry.
-func arguments(a answer) string { return object(a.arguments()) }
+func arguments(a answer) string { return object(shells[a.tool](a.line)) }
 
 // object writes what is made of maps, lists and strings, which cannot fail.
 func object(v any) string {

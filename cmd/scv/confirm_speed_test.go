@@ -38,7 +38,7 @@ func TestAnswerEndsTheAsker(t *testing.T) {
 	slices.Sort(took)
 	slices.Sort(commit)
 	t.Logf("median %s, of that until the answer was kept %s", took[rounds/2], commit[rounds/2])
-	if limit := max(most, 5*commit[rounds/2]); took[rounds/2] > limit {
+	if limit := max(most, 10*commit[rounds/2]); took[rounds/2] > limit {
 		t.Errorf("%s from the answer to the exit, more than %s: %v", took[rounds/2], limit, took)
 	}
 	d.terminate(t)

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"net"
 	"os"
-	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -95,16 +96,13 @@ func TestProbe(t *testing.T) {
 	case *probeDoors != "":
 		p := strings.Split(*probeDoors, ",")
 		waitForFile(t, p[4])
-		past, err := pastDoors(t.Context(), bus.SocketDialer(bus.SocketPath(p[0], instanceID(p[0]))), p[1], p[2])
+		out, err := os.OpenFile(p[3], os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 		if err != nil {
-			past = []string{err.Error()}
-		}
-		if err := os.WriteFile(p[3]+".new", []byte(strings.Join(past, "\n")), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Rename(p[3]+".new", p[3]); err != nil {
-			t.Fatal(err)
-		}
+		tell := func(word, name string) { fmt.Fprintf(out, "%s %s\n", word, name) } // one write: who is killed meanwhile has told the rest
+		err = tryDoors(t.Context(), bus.SocketDialer(bus.SocketPath(p[0], instanceID(p[0]))), p[1], p[2], tell)
+		tell("end", fmt.Sprint(err))
 	default:
 		t.Skip("TestEveryDoorFromEveryCaller runs it in other processes")
 	}
@@ -119,26 +117,28 @@ func waitForFile(t *testing.T, path string) {
 	}
 }
 
-// pastDoors tries every door, and names those that let us past. A daemon that is away is waited for.
-func pastDoors(ctx context.Context, d bus.Dialer, question, run string) (past []string, err error) {
+// tryDoors tries every door at once, and tells which are shut and which let us past. A daemon that is away is
+// waited for.
+func tryDoors(ctx context.Context, d bus.Dialer, question, run string, tell func(word, name string)) (err error) {
 	var c *bus.Client
 	for limit := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Millisecond) {
 		if c, err = bus.Connect(ctx, d); err == nil {
 			break
 		}
 		if time.Now().After(limit) {
-			return nil, err
+			return err
 		}
 	}
 	defer c.Close()
+	var trying sync.WaitGroup
 	for name, door := range doors(c, question, run) {
-		refused, ok := asRefusal(door.ask(ctx))
-		if !ok || refused.Code != wire.Forbidden {
-			past = append(past, name)
-		}
+		trying.Go(func() {
+			refused, ok := asRefusal(door.ask(ctx))
+			tell(map[bool]string{true: "shut", false: "past"}[ok && refused.Code == wire.Forbidden], name)
+		})
 	}
-	slices.Sort(past)
-	return past, nil
+	trying.Wait()
+	return nil
 }
 
 // handOver connects to one socket and passes the connection through another.
@@ -171,30 +171,30 @@ type handed struct{ conn net.Conn }
 func (h handed) Dial(context.Context) (net.Conn, error) { return h.conn, nil }
 
 // takeOver waits for a connection on a socket and tries every door with it.
-func takeOver(t *testing.T, l *net.UnixListener, question, run string) ([]string, error) {
+func takeOver(t *testing.T, l *net.UnixListener, question, run string, tell func(word, name string)) error {
 	taker, err := l.AcceptUnix()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer taker.Close()
 	rights := make([]byte, syscall.CmsgSpace(4))
 	_, n, _, _, err := taker.ReadMsgUnix(make([]byte, 1), rights)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	messages, err := syscall.ParseSocketControlMessage(rights[:n])
 	if err != nil || len(messages) != 1 {
-		return nil, errors.Join(err, errors.New("no connection was handed over"))
+		return errors.Join(err, errors.New("no connection was handed over"))
 	}
 	fds, err := syscall.ParseUnixRights(&messages[0])
 	if err != nil {
-		return nil, err
+		return err
 	}
 	file := os.NewFile(uintptr(fds[0]), "handed")
 	defer file.Close()
 	conn, err := net.FileConn(file)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return pastDoors(t.Context(), handed{conn}, question, run)
+	return tryDoors(t.Context(), handed{conn}, question, run, tell)
 }

@@ -139,7 +139,6 @@ type answer struct {
 	id   string // of the call
 }
 
-
 // shells are the tools that run a line of shell, and how each wants it.
 var shells = map[string]func(line string) map[string]any{
 	"Bash":              func(line string) map[string]any { return map[string]any{"command": line, "description": "a test"} },

@@ -27,7 +27,7 @@ type proving struct {
 func (d *Daemon) beginProving(context.Context) error {
 	p := d.o.Start.Probation
 	if p == nil {
-		return nil
+		return restart.In(d.home.Path).Tidy()
 	}
 	d.log.Info("on probation", "from", p.Handover().Old.Version, "commit", p.Handover().New.Commit)
 	d.proving.Probation = p

@@ -56,11 +56,11 @@ func TestCrowdAtTheDoor(t *testing.T) {
 	all.Go(func() { slowest = measured(t, crowded, newcomer) })
 	all.Wait()
 	t.Logf("beside %d connections: status p99 %v, of newcomers %v; alone %v and %v", size, slow, slowest, idle, alone)
-	// The figure is 250 ms on a machine with nothing else to do. Beside other tests it is a multiple of what
-	// the same takes there without a crowd.
+	// The figure is 250 ms on a machine with nothing else to do (make nightly). Beside other tests it only shows
+	// that nobody waits for the crowd to go.
 	limit := time.Duration(number(t, "SCV_CROWD_P99_MS", 0)) * time.Millisecond
 	if limit == 0 {
-		limit = max(250*time.Millisecond, 10*alone)
+		limit = max(2*time.Second, 20*alone)
 	}
 	if slow > limit || slowest > limit {
 		t.Errorf("status p99 is over %v beside the crowd", limit)

@@ -267,7 +267,8 @@ func TestEveryShapeAfterACrash(t *testing.T) {
 		return len(s.Entries) == 0 && s.Reaped == uint64(c.Size)
 	})
 	t.Logf("%d runs: every process gone after %v, every record after %v; %d escaped", c.Size, took, time.Since(began), len(marked(t, c.Marker)))
-	if took > 10*time.Second {
+	// The figure is 10 s on a machine with nothing else to do; beside other tests only a hang can be told.
+	if took > time.Duration(howMany(40, 10))*time.Second {
 		t.Errorf("it took %v", took)
 	}
 	cancel()

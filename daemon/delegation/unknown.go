@@ -13,9 +13,12 @@ import (
 // an ended run had. Runs that we are in ourselves are not ours to stop; what we start carries their names too.
 func (k *Keeper) stopUnknown(view process.View, rows []store.DelegationRow) (found bool) {
 	outer := process.HandlesIn(k.o.Parent, k.o.Instance)
+	recorded := make(map[string]bool, len(rows))
+	for _, row := range rows {
+		recorded[row.Handle] = true
+	}
 	for _, handle := range k.named(view) {
-		recorded := slices.ContainsFunc(rows, func(r store.DelegationRow) bool { return r.Handle == handle })
-		if recorded || slices.Contains(outer, handle) || k.owns(handle) {
+		if recorded[handle] || slices.Contains(outer, handle) || k.owns(handle) {
 			continue
 		}
 		found = true
@@ -35,12 +38,9 @@ func (k *Keeper) named(view process.View) (handles []string) {
 	if err != nil {
 		k.o.Log.Error("cannot look for what forgotten runs left", "err", err)
 	}
-	for _, handle := range left {
-		if !slices.Contains(handles, handle) {
-			handles = append(handles, handle)
-		}
-	}
-	return handles
+	handles = append(handles, left...)
+	slices.Sort(handles)
+	return slices.Compact(handles)
 }
 
 // near reports whether one of them runs beside us, and not in a container.

@@ -79,28 +79,20 @@ func CgroupOf(pid int, instance, handle string) Cgroup {
 	return Cgroup{}
 }
 
-// foldersAround are the cgroups of runs, of any instance, that this process is in, the innermost first; false
+// cgroupsAround are the cgroups of runs, of any instance, that this process is in, the innermost first; false
 // when that cannot be told. The kernel could tell the innermost cgroup faster (PIDFD_GET_INFO); but a run
 // can make others below its own.
-func foldersAround(pid int) (folders []string, ok bool) {
+func cgroupsAround(pid int) (around []Cgroup, ok bool) {
 	innermost := cgroupFolder(strconv.Itoa(pid))
 	for folder := innermost; len(folder) > 1; folder = filepath.Dir(folder) {
-		if strings.HasPrefix(filepath.Base(folder), "scv-") {
-			folders = append(folders, folder)
+		if !strings.HasPrefix(filepath.Base(folder), "scv-") {
+			continue
+		}
+		if c := (Cgroup{folder, inodeOf(folder)}); c.Inode != 0 { // else it is gone, and the process with it
+			around = append(around, c)
 		}
 	}
-	return folders, innermost != ""
-}
-
-// cgroupsAround are their inodes.
-func cgroupsAround(pid int) (inodes []uint64) {
-	folders, _ := foldersAround(pid)
-	for _, folder := range folders {
-		if inode := inodeOf(folder); inode != 0 {
-			inodes = append(inodes, inode)
-		}
-	}
-	return inodes
+	return around, innermost != ""
 }
 
 func inodeOf(path string) uint64 {

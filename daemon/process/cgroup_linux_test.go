@@ -100,8 +100,8 @@ func TestCgroupsBelowCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	moveTo(t, deep, worker)
-	if around := cgroupsAround(worker.PID); !slices.Contains(around, run.Cgroup.Inode) {
-		t.Errorf("around it are %v, not %d", around, run.Cgroup.Inode)
+	if around, ok := cgroupsAround(worker.PID); !ok || !slices.Contains(around, run.Cgroup) {
+		t.Errorf("around it are %v, not %v", around, run.Cgroup)
 	}
 	if found := CgroupOf(worker.PID, instance, handleOf(t)); found != run.Cgroup {
 		t.Errorf("found %+v", found)

@@ -21,9 +21,7 @@ func (Cgroups) Handles(string) ([]string, error) { return nil, nil }
 // CgroupOf is none.
 func CgroupOf(int, string, string) Cgroup { return Cgroup{} }
 
-func foldersAround(int) ([]string, bool) { return nil, false }
-
-func cgroupsAround(int) []uint64 { return nil }
+func cgroupsAround(int) ([]Cgroup, bool) { return nil, false }
 
 func (Cgroup) ours() bool      { return false }
 func (Cgroup) kill() error     { return errNoCgroups }

@@ -56,7 +56,10 @@ func climb(pid int) (chain []caller.Link, complete bool) {
 		link := caller.Link{PID: pid, PPID: p.PPID, PGID: p.PGID, SID: p.SID, Start: p.Start}
 		tag, readable := readTag(pid)
 		link.Tag, link.EnvReadable = tag, readable && img != image{} // without memory it only seems empty
-		link.Cgroups = cgroupsAround(pid)
+		around, _ := cgroupsAround(pid)
+		for _, c := range around {
+			link.Cgroups = append(link.Cgroups, c.Inode)
+		}
 		chain = append(chain, link)
 		pid = p.PPID
 	}

@@ -39,7 +39,7 @@ type program struct {
 }
 
 // homes keeps likewise the cgroups of runs that each process was in when it was seen first.
-type homes map[life][]string
+type homes map[life][]Cgroup
 
 type life struct {
 	pid   int
@@ -74,18 +74,18 @@ func (t *Table) look(cgroups bool) (View, error) {
 }
 
 // homesOf puts together which processes are in which cgroups.
-func homesOf(read []reading) (known homes, members map[string][]int) {
-	known, members = make(homes, len(read)), map[string][]int{}
+func homesOf(read []reading) (known homes, all map[string]members) {
+	known, all = make(homes, len(read)), map[string]members{}
 	for _, r := range read {
 		if r.gone || !r.found {
 			continue
 		}
 		known[life{r.key.pid, r.key.start}] = r.cgroups
-		for _, folder := range r.cgroups {
-			members[folder] = append(members[folder], r.key.pid)
+		for _, c := range r.cgroups {
+			all[c.Path] = members{c.Inode, append(all[c.Path].pids, r.key.pid)}
 		}
 	}
-	return known, members
+	return known, all
 }
 
 // reading is what a pass has read of one process.
@@ -95,7 +95,7 @@ type reading struct {
 	key     programKey
 	program program
 	whole   bool // else it is read again in the next pass
-	cgroups []string
+	cgroups []Cgroup
 	found   bool // its cgroups are known
 }
 
@@ -117,7 +117,7 @@ func (t *Table) read(pid int, cgroups bool) (r reading) {
 	}
 	if cgroups {
 		if r.cgroups, r.found = t.homes[life{p.PID, p.Start}]; !r.found {
-			r.cgroups, r.found = foldersAround(pid)
+			r.cgroups, r.found = cgroupsAround(pid)
 		}
 	}
 	p.Serial, p.Tag = r.program.serial, r.program.tag

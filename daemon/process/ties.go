@@ -46,7 +46,7 @@ func Explain(v View, r Run) []Evidence {
 	if r.Handle != "" {
 		w.add(tie{how: ByTag}, v.tags[tagged{r.Instance, r.Handle}]...)
 	}
-	w.add(tie{how: ByCgroup}, v.cgroups[r.Cgroup.Path]...)
+	w.add(tie{how: ByCgroup}, v.in(r.Cgroup)...)
 	w.spread()
 	for _, id := range r.Known {
 		if _, ok := v.Find(id); ok {

@@ -24,14 +24,29 @@ func (p Proc) Zombie() bool { return (p.State == 'Z' || p.State == 'X') && p.Thr
 type View struct {
 	self     int
 	procs    map[int]Proc
-	groups   map[int][]int    // pgid → pids
-	children map[int][]int    // ppid → pids
-	tags     map[tagged][]int // run → pids, by whole components of their tags
-	cgroups  map[string][]int // folders of runs → pids in them or below; nil when nobody asked
-	reap     *sync.Once       // of the zombies that it shows
+	groups   map[int][]int      // pgid → pids
+	children map[int][]int      // ppid → pids
+	tags     map[tagged][]int   // run → pids, by whole components of their tags
+	cgroups  map[string]members // by folder; nil when nobody asked
+	reap     *sync.Once         // of the zombies that it shows
 }
 
 type tagged struct{ instance, handle string }
+
+// members are the processes in the cgroup of a run, or below it.
+type members struct {
+	inode uint64
+	pids  []int
+}
+
+// in are the processes in a cgroup, if it is the very one of the run.
+func (v View) in(c Cgroup) []int {
+	m := v.cgroups[c.Path]
+	if c.Inode != 0 && c.Inode != m.inode {
+		return nil
+	}
+	return m.pids
+}
 
 // NewView makes a view of procs as the process self sees them. Scan uses it, and so do tests of rules over views.
 func NewView(self int, procs []Proc) View {

@@ -207,7 +207,7 @@ func TestExplain(t *testing.T) {
 		made(ours, 1, ours), made(20, ours, 20, tagA), made(21, 20, 20, tagA), made(22, 1, 22, tagA), made(23, 1, 23), made(24, 23, 24),
 		made(25, 1, 20), made(26, 1, 26), made(27, 26, 27), made(28, 1, 28, "zombie"), made(29, 28, 29), made(30, 1, 30),
 	})
-	view.cgroups = map[string][]int{"/c": {20, 23, 1, ours}, "/other": {30}}
+	view.cgroups = map[string]members{"/c": {7, []int{20, 23, 1, ours}}, "/other": {8, []int{30}}}
 	want := map[int]How{
 		20: ByLeader, 21: ByGroup, 22: ByTag, 23: ByCgroup, 24: ByParent, 25: ByGroup, 26: BySight, 27: ByParent, 29: ByParent,
 	}

@@ -22,15 +22,15 @@ type badRelease struct {
 
 // The bad releases that are found out under probation, or when they are tried.
 var badReleases = []badRelease{
-	{"crashes at once", []string{"restart.boot=crash@1"}, "it ended before it had proven itself", false},
+	{"crashes at once", []string{"restart.boot=crash@1"}, "before it had proven itself", false},
 	{"crashes while it starts", []string{"restart.boots=crash@1"}, "it ended", false},
-	{"ends with an error", []string{"restart.serving=error@1"}, "it ended before it had proven itself", false},
+	{"ends with an error", []string{"restart.serving=error@1"}, "before it had proven itself", false},
 	{"hangs at once", []string{"restart.boot=hang@1"}, "no sign of life", false},
 	{"hangs before it serves", []string{"store.commit.before=hang@1"}, "no sign of life", false},
 	{"says that it is another version", []string{failpoint.BrokenVersion}, "it says that it is 9.9.9", false},
 	{"never reconnects an account", []string{failpoint.BrokenAccount}, "local:default did not come back", false},
 	{"newer schema whose migration fails", []string{failpoint.NewerSchema, "restart.migrate=error@1"}, "does not work on a copy of the store", true},
-	{"newer schema, crashes while it migrates", []string{failpoint.NewerSchema, "restart.serving=crash@1"}, "it ended before it had proven itself", false},
+	{"newer schema, crashes while it migrates", []string{failpoint.NewerSchema, "restart.serving=crash@1"}, "before it had proven itself", false},
 }
 
 // TestBadReleasesAlone: whatever is wrong with a release, the old one serves again, with its store, and the

@@ -139,23 +139,29 @@ func (f Folder) End() error {
 	return f.clear()
 }
 
-// clear removes what is left of a hand-over that is none any more.
-func (f Folder) clear() error {
-	if err := failpoint.Hit(failpoint.RestartClear); err != nil {
-		return err
-	}
-	entries, err := os.ReadDir(f.path)
-	if errors.Is(err, fs.ErrNotExist) {
+// Tidy removes what a crash has left of a hand-over that was not agreed, or is over. The caller holds the lock.
+func (f Folder) Tidy() error {
+	if _, err := os.Lstat(f.join(fileHandover)); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
+	return f.clear()
+}
+
+// clear removes what is left of a hand-over that is none any more.
+func (f Folder) clear() error {
+	entries, err := os.ReadDir(f.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot clear up after a restart: %w", err)
 	}
 	for _, e := range entries {
 		if e.Name() == fileEvents {
 			continue
 		}
-		if err := os.RemoveAll(f.join(e.Name())); err != nil {
+		err := failpoint.Hit(failpoint.RestartClear)
+		if err == nil {
+			err = os.RemoveAll(f.join(e.Name()))
+		}
+		if err != nil {
 			return fmt.Errorf("cannot clear up after a restart: %w", err)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"scv/internal/failpoint"
 )
 
@@ -19,6 +21,9 @@ const (
 	acceptPause = 50 * time.Millisecond
 	// lookLimit is how long a look at one newcomer may keep the next ones waiting.
 	lookLimit = time.Second
+	// maxQueue is how many connections the kernel keeps waiting. Who finds it full asks again at once, and
+	// waits less than behind the thousands that it would keep.
+	maxQueue = 512
 )
 
 // socket is one listener and the file it made: another file may stand at the same path later.
@@ -43,6 +48,9 @@ func listen(path string) (*socket, error) {
 		return nil, fmt.Errorf("cannot listen on %q: %w", path, err)
 	}
 	listener.SetUnlinkOnClose(false) // by then the path may be another's: see end
+	if raw, err := listener.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { _ = unix.Listen(int(fd), maxQueue) }) // it listens in any case
+	}
 	file, err := os.Lstat(path)
 	if err != nil {
 		listener.Close()

@@ -95,13 +95,18 @@ type daemon struct {
 
 // startDaemon runs scv in a home and returns with its first answer.
 func (b *bench) startDaemon(ctx context.Context, name string) (*daemon, error) {
+	return b.startAs(ctx, "scv", name)
+}
+
+// startAs is the same of another build.
+func (b *bench) startAs(ctx context.Context, program, name string) (*daemon, error) {
 	home, err := filepath.EvalSymlinks(b.base)
 	if err != nil {
 		return nil, err
 	}
 	home = filepath.Join(home, name)
 	d := &daemon{home: home, socket: bus.SocketPath(home, layout.Instance(home))}
-	if d.program, err = b.start("scv", "--home", home, "run"); err != nil {
+	if d.program, err = b.start(program, "--home", home, "run"); err != nil {
 		return nil, err
 	}
 	if err := firstAnswer(ctx, d.socket); err != nil {

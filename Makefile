@@ -28,7 +28,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build ## show what SCV does, in half a minute and without touching your files
-	@go run -buildvcs=false ./internal/demo -scv ./bin/scv
+	@$(BUILD) -ldflags "$(STAMP) -X main.version=99.0.0" -o bin/scv-next ./cmd/scv
+	@go run -buildvcs=false ./internal/demo -scv ./bin/scv -next ./bin/scv-next
 
 bench: ## the table of ratios
 	@go run -buildvcs=false ./internal/bench

@@ -115,8 +115,14 @@ func (d *Daemon) set(ctx context.Context, c call, ask wire.AccountSet) (store.Ac
 	return after, d.accounts.Sync(ctx)
 }
 
-// who names the caller for the journal.
-func (c call) who() string { return fmt.Sprintf("peer %d", c.peer.PID) }
+// who names the caller for the journal, and the runs that it is in, the outermost first.
+func (c call) who() string {
+	who := fmt.Sprintf("peer %d", c.peer.PID)
+	if runs := c.peer.Verdict.Handles; len(runs) > 0 {
+		who += " in " + strings.Join(runs, " in ")
+	}
+	return who
+}
 
 // announceAuthority tells owners of changes that are committed and not yet told. The text is removed
 // after it is queued: a crash between tells it twice rather than never.

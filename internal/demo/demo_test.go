@@ -14,16 +14,18 @@ import (
 
 // TestDemo plays the whole demo against a fresh build, so that it cannot rot.
 func TestDemo(t *testing.T) {
-	scv := filepath.Join(t.TempDir(), "scv")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", scv, "../../cmd/scv")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("cannot build scv: %v\n%s", err, out)
+	scv, next := filepath.Join(t.TempDir(), "scv"), filepath.Join(t.TempDir(), "scv-next")
+	for path, stamp := range map[string]string{scv: "", next: "-X main.version=" + nextVersion} {
+		build := exec.Command("go", "build", "-buildvcs=false", "-ldflags", stamp, "-o", path, "../../cmd/scv")
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("cannot build scv: %v\n%s", err, out)
+		}
 	}
 	t.Setenv("TMPDIR", shortTempDir(t))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var out bytes.Buffer
-	if err := run(ctx, scv, &out); err != nil {
+	if err := run(ctx, scv, next, &out); err != nil {
 		t.Errorf("the demo failed: %v\n%s", err, out.String())
 	}
 	if left := leftovers(os.Getenv("TMPDIR") + "/scv-demo-"); len(left) > 0 {
@@ -44,7 +46,7 @@ func TestDemoFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	err := run(t.Context(), scv, &out)
+	err := run(t.Context(), scv, scv, &out)
 	if err == nil || !strings.Contains(err.Error(), "exit code 7") {
 		t.Errorf("a wrong exit code is not noticed: %v", err)
 	}

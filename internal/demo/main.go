@@ -17,36 +17,53 @@ import (
 	"time"
 )
 
-// patience bounds the whole demo. It takes about ten seconds where nothing is wrong.
+// nextVersion is what the other build says that it is.
+const nextVersion = "99.0.0"
+
+// patience bounds the whole demo. It takes about twenty seconds where nothing is wrong.
 const patience = 2 * time.Minute
 
 func main() {
 	scv := flag.String("scv", "./bin/scv", "the scv command to show")
+	next := flag.String("next", "./bin/scv-next", "another build of it, version "+nextVersion)
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if err := run(ctx, *scv, os.Stdout); err != nil {
+	if err := run(ctx, *scv, *next, os.Stdout); err != nil {
 		fmt.Fprintf(os.Stderr, "\ndemo: %v\n", err)
 		os.Exit(1)
 	}
 }
 
 // run tells the story and clears up, however it ends.
-func run(ctx context.Context, scv string, out io.Writer) error {
-	scv, err := filepath.Abs(scv)
-	if err != nil {
-		return fmt.Errorf("cannot find scv: %w", err)
-	}
+func run(ctx context.Context, scv, next string, out io.Writer) error {
 	base, err := os.MkdirTemp("", "scv-demo-")
 	if err != nil {
 		return fmt.Errorf("cannot make a folder for the demo: %w", err)
 	}
-	s := &stage{ctx: ctx, out: out, scv: scv, base: base, home: filepath.Join(base, "home")}
-	err = s.play(story(s))
+	s := &stage{ctx: ctx, out: out, scv: filepath.Join(base, "bin", "scv"), next: next, base: base, home: filepath.Join(base, "home")}
+	if err = copyProgram(scv, s.scv); err == nil {
+		err = s.play(story(s))
+	}
 	if err != nil {
 		s.showLog()
 	}
 	return errors.Join(err, s.clear())
+}
+
+// copyProgram makes a copy of a program, which a restart may replace.
+func copyProgram(from, to string) error {
+	program, err := os.ReadFile(from)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(to), 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(to, program, 0o700)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot install scv for the demo: %w", err)
+	}
+	return nil
 }

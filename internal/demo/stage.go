@@ -25,7 +25,8 @@ const (
 type stage struct {
 	ctx        context.Context
 	out        io.Writer
-	scv        string // the binary, absolute
+	scv        string // the installed binary, absolute
+	next       string // the build that it is replaced by
 	base, home string // everything is under base
 	daemon     *job
 	jobs       []*job // everything started in the background
@@ -64,7 +65,8 @@ func (s *stage) printed(text string) {
 func (s *stage) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, s.scv, args...)
 	cmd.Dir = s.base
-	cmd.Env = append(os.Environ(), "SCV_HOME="+s.home, "NO_COLOR=1")
+	path := filepath.Dir(s.scv) + string(filepath.ListSeparator) + os.Getenv("PATH")
+	cmd.Env = append(os.Environ(), "SCV_HOME="+s.home, "NO_COLOR=1", "PATH="+path)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = cutLimit
 	return cmd

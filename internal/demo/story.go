@@ -16,7 +16,14 @@ const (
 
 // config is a whole config.toml: one agent, which here is a few words of shell.
 const config = `[agents.parrot]
-command = ["sh", "-c", 'text=$(cat); case "$text" in *slowly*) sleep 600;; esac; echo "You wrote: $text"']
+command = ["sh", "-c", '''
+text=$(cat); scv=$(command -v scv)
+case "$text" in
+*slowly*) sleep 600 ;;
+*install*) mv "$scv.new" "$scv" && scv restart --when-idle 2>&1 ;;
+*) echo "You wrote: $text" ;;
+esac
+''']
 `
 
 // story is the demo, scene by scene.
@@ -32,6 +39,7 @@ func story(s *stage) []scene {
 		{"Start it again", t.startDaemon},
 		{"Nothing was lost", t.resume},
 		{"Look inside", t.look},
+		{"The agent installs a new release", t.update},
 		{"Stop", t.stop},
 	}
 }
@@ -212,9 +220,10 @@ func (t *tale) look() error {
 }
 
 // dump shows the rows of the store that hold a word, which must be there.
-func (t *tale) dump(word string) error {
-	t.typed(fmt.Sprintf("scv store dump --json | grep '%s'", word))
-	out, err := t.quiet("store", "dump", "--json")
+func (t *tale) dump(word string, flags ...string) error {
+	args := append([]string{"store", "dump", "--json"}, flags...)
+	t.typed(fmt.Sprintf("%s | grep '%s'", shellLine("scv", args...), word))
+	out, err := t.quiet(args...)
 	if err != nil {
 		return fmt.Errorf("cannot dump the store: %w", err)
 	}
@@ -228,10 +237,45 @@ func (t *tale) dump(word string) error {
 	switch {
 	case !found:
 		return fmt.Errorf("the dump has no row with %q", word)
-	case strings.Contains(out, "think slowly"):
+	case len(flags) == 0 && strings.Contains(out, "think slowly"):
 		return fmt.Errorf("the dump shows the text of a message")
 	}
 	return nil
+}
+
+// update lets the agent put another build in place and ask for the restart, as it would for its owner.
+func (t *tale) update() error {
+	pid := t.daemon.cmd.Process.Pid
+	if err := copyProgram(t.next, t.scv+".new"); err != nil {
+		return err
+	}
+	version, err := t.quiet("version")
+	if err != nil {
+		return fmt.Errorf("cannot tell the version: %w", err)
+	}
+	t.say("Who works on SCV by SCV replaces the program that runs it. Here the owner asks the agent to:")
+	t.say("")
+	if err := t.expect("restarting into "+nextVersion, "chat", "--send", "please install the new release"); err != nil {
+		return err
+	}
+	t.say("")
+	t.say("The daemon waits until the agent has ended and its answer is out. Then it goes over in place, with the")
+	t.say("same pid, and keeps the old release until the new one has proven itself (5 s):")
+	t.say("")
+	err = t.until("the outcome to be told", soonLimit, func() bool {
+		out, err := t.quiet("store", "dump", "--json", "--texts")
+		return err == nil && strings.Contains(out, "SCV now runs "+nextVersion)
+	})
+	if err != nil {
+		return err
+	}
+	if err := t.expect(fmt.Sprintf("scv %s, pid %d,", nextVersion, pid), "status"); err != nil {
+		return err
+	}
+	t.say("")
+	t.say("It was %s. The owner is told in the chat, once:", strings.TrimSpace(version))
+	t.say("")
+	return t.dump("SCV now runs "+nextVersion, "--texts")
 }
 
 func (t *tale) stop() error {

@@ -67,7 +67,7 @@ func (d *Daemon) wake() {
 
 func (d *Daemon) turnLimits() turn.Limits {
 	t := d.config.Load().Turns
-	return turn.Limits{Owner: t.Owner, Others: t.Others, Concurrent: t.Concurrent}
+	return turn.Limits{Owner: t.Owner, Others: t.Others, Concurrent: t.Concurrent, Progress: t.Progress}
 }
 
 // firstLook is how long after a start the first look at all processes waits: whoever started the daemon

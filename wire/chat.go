@@ -38,6 +38,7 @@ const (
 	ChatFailure  ChatLineKind = "failure"  // why there is no answer
 	ChatNotice   ChatLineKind = "notice"   // the program's own words
 	ChatQuestion ChatLineKind = "question" // a question of scv confirm
+	ChatProgress ChatLineKind = "progress" // what an agent does, before its answer
 )
 
 // ChatLine is one line of the local chat, and the payload of daemon.event.chat.<account>.
@@ -50,7 +51,7 @@ type ChatLine struct {
 	AtUnixMillis uint64       `json:"at_unix_ms"`
 }
 
-var readChatLineKind = oneOf(ChatOwner, ChatReply, ChatFailure, ChatNotice, ChatQuestion)
+var readChatLineKind = oneOf(ChatOwner, ChatReply, ChatFailure, ChatNotice, ChatQuestion, ChatProgress)
 
 func (c *ChatSend) fields() []field {
 	return []field{

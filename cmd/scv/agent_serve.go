@@ -198,7 +198,11 @@ func (n *nestedAgent) Prompt(ctx context.Context, r acp.PromptRequest) (acp.Prom
 	if err != nil {
 		return acp.PromptResponse{}, refusal(err)
 	}
-	e := &exchange{a: n.a, id: nestedPrefix + randomID(), text: text}
+	e := &exchange{a: n.a, id: nestedPrefix + randomID(), text: text, doing: func(text string) {
+		_ = n.conn.SessionUpdate(ctx, acp.SessionNotification{ // without it nothing is lost but this line
+			SessionId: r.SessionId, Update: acp.StartToolCall("progress", text),
+		})
+	}}
 	err = n.a.stay(ctx, e.work)
 	n.tell(ctx) // before the turn ends: between turns nobody may think that nothing runs
 	switch {

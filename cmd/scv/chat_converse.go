@@ -136,7 +136,7 @@ func (c *conversation) print(kind wire.ChatLineKind, text string) {
 		mark, look = "> ", dim
 	case wire.ChatFailure:
 		mark, look = "! ", bad
-	case wire.ChatNotice:
+	case wire.ChatNotice, wire.ChatProgress:
 		mark, look = "- ", dim
 	case wire.ChatQuestion:
 		mark, look = "? ", warn

@@ -26,13 +26,14 @@ type exchange struct {
 	parts  []string // of an answer whose last part tells whose it is
 	done   bool
 	failed bool
+	doing  func(text string) // what its agent does meanwhile
 }
 
 // sendOne sends a message and prints its answer. A failed turn was told on stderr and is ended(1).
 func (a *app) sendOne(text string, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(a.ctx, timeout, errTooLong)
 	defer cancel()
-	e := &exchange{a: a, id: randomID(), text: text}
+	e := &exchange{a: a, id: randomID(), text: text, doing: func(text string) { a.note("· %s", line(text)) }}
 	err := a.stay(ctx, e.work)
 	switch {
 	case e.done:
@@ -113,6 +114,8 @@ func (e *exchange) take(l wire.ChatLine) {
 	}
 	e.seen = l.Seq
 	switch {
+	case l.Kind == wire.ChatProgress: // the local chat is one conversation: what is at work is ours, or before ours
+		e.doing(l.Text)
 	case l.InReplyTo == nil && l.Kind == wire.ChatReply:
 		e.parts = append(e.parts, l.Text)
 	case l.InReplyTo == nil:

@@ -121,12 +121,13 @@ func TestSendPrintsItsOwnAnswer(t *testing.T) {
 		d.say(wire.ChatReply, "another's first half", "")
 		d.say(wire.ChatReply, "another's last half", "another")
 		d.say(wire.ChatNotice, "something happened", "")
+		d.say(wire.ChatProgress, "fake is at work:\x1b[2J make", "")
 		d.say(wire.ChatReply, "first\x1b[2J half", "")
 		d.say(wire.ChatReply, "second\nhalf", m.ID)
 		d.say(wire.ChatReply, "too late", m.ID)
 	}
 	got := at(t, d.home).scv("chat", "--send", "hi there")
-	if want := `first\x1b[2J half` + "\nsecond\nhalf\n"; got.code != 0 || got.out != want || got.errOut != "" {
+	if want := `first\x1b[2J half` + "\nsecond\nhalf\n"; got.code != 0 || got.out != want || got.errOut != "· fake is at work:\\x1b[2J make\n" {
 		t.Errorf("exit %d, stdout %q, stderr %q", got.code, got.out, got.errOut)
 	}
 }

@@ -148,3 +148,41 @@ func TestNestedInItself(t *testing.T) {
 	d.terminate(t)
 	awaitNobody(t, home)
 }
+
+// TestNestedProgress: what the agent of an inner SCV does reaches the chat of the outer one.
+func TestNestedProgress(t *testing.T) {
+	outer, inner := nestedHomes(t, "[turns]\nprogress = \"100ms\"\n", `
+[turns]
+progress = "100ms"
+[agents.works]
+driver = "codex"
+command = ["sh", "-c", """
+echo '{"type":"item.started","item":{"type":"command_execution","command":"make check"}}'
+until [ -e go ]; do sleep 0.05; done
+echo '{"type":"item.completed","item":{"type":"agent_message","text":"done"}}'"""]
+`)
+	d := startDaemon(t, outer)
+	c := d.client(t)
+	tell(t, c, "m1", "hello")
+	until(t, "a line of progress", func() bool {
+		var none uint64
+		got, err := c.ChatAttach(t.Context(), wire.ChatAttach{Account: "default", AfterSeq: &none})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range got.Lines {
+			if l.Kind == wire.ChatProgress && l.Text == "inner is at work: works is at work: runs: make check" {
+				return true
+			}
+		}
+		return false
+	})
+	if err := os.WriteFile(filepath.Join(inner, "workspace", "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// The inner chat's lines of progress are none of the news that come with an answer.
+	if line := awaitAnswer(t, c, "m1"); line.Kind != wire.ChatReply || line.Text != "done" {
+		t.Errorf("the answer is %+v\n%s", line, d.log())
+	}
+	d.terminate(t)
+}

@@ -42,6 +42,7 @@ const (
 	Failure  Kind = "failure"  // why there is no answer
 	Notice   Kind = "notice"   // the program's own words
 	Question Kind = "question" // a question to the owner
+	Progress Kind = "progress" // what an agent does, before its answer
 )
 
 // Receipt is the platform's acceptance of a part.

@@ -37,7 +37,7 @@ func inWord(r rune) bool {
 func convert(f file, at lines) (Config, error) {
 	c := Default()
 	for _, part := range []func(file, *Config, lines) error{
-		workspace, agents, notify, counts, level, spans,
+		workspace, agents, notify, counts, level, spans, progress,
 	} {
 		if err := part(f, &c, at); err != nil {
 			return Config{}, err
@@ -113,6 +113,24 @@ func level(f file, c *Config, at lines) error {
 		return at.wrong("log.level", "it is debug, info, warn or error")
 	}
 	c.Log.Level = l
+	return nil
+}
+
+// never is for what a person wants to be without.
+const never = "never"
+
+func progress(f file, c *Config, at lines) error {
+	switch text := f.Turns.Progress; {
+	case text == nil:
+	case *text == never:
+		c.Turns.Progress = 0
+	default:
+		d, err := time.ParseDuration(*text)
+		if err != nil || d < minSpan || d > maxSpan {
+			return at.wrong("turns.progress", `it is "never", or a time with its unit, as "15s", from %v to %v`, minSpan, maxSpan)
+		}
+		c.Turns.Progress = d
+	}
 	return nil
 }
 

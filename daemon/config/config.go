@@ -20,6 +20,7 @@ const (
 	DefaultOwnerTurn   = 4*time.Hour + 5*time.Minute
 	DefaultOthersTurn  = 300 * time.Second
 	DefaultConcurrent  = 4 // turns at once in one account
+	DefaultProgress    = 15 * time.Second
 	DefaultLogLevel    = slog.LevelInfo
 	DefaultReconcile   = 2 * time.Second
 	DefaultStopGrace   = 5 * time.Second
@@ -64,6 +65,7 @@ type Turns struct {
 	Owner      time.Duration // of the owner, with tools
 	Others     time.Duration // of everyone else
 	Concurrent int           // at once in one account
+	Progress   time.Duration // of the owner, after which the chat hears what the agent does; 0 is never
 }
 
 // Log says what is logged.
@@ -86,8 +88,10 @@ func Default() Config {
 	return Config{
 		Agents:      map[string]Agent{},
 		Delegations: Delegations{MaxDepth: DefaultMaxDepth},
-		Turns:       Turns{Owner: DefaultOwnerTurn, Others: DefaultOthersTurn, Concurrent: DefaultConcurrent},
-		Log:         Log{Level: DefaultLogLevel},
+		Turns: Turns{
+			Owner: DefaultOwnerTurn, Others: DefaultOthersTurn, Concurrent: DefaultConcurrent, Progress: DefaultProgress,
+		},
+		Log: Log{Level: DefaultLogLevel},
 		Timing: Timing{
 			Reconcile: DefaultReconcile, StopGrace: DefaultStopGrace,
 			BackoffMin: DefaultBackoffMin, BackoffMax: DefaultBackoffMax, StableAfter: DefaultStableAfter,

@@ -57,6 +57,7 @@ max_depth = 0
 owner = "1h"
 others = "10s"
 concurrent = 9
+progress = "7s"
 
 [log]
 level = "warn"
@@ -83,7 +84,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 			"Own_2-x": {Command: []string{"/opt/own", "--"}, Prompt: "arg"},
 		},
 		Notify: Notify{Owner: []string{"feishu:default", "local:default"}},
-		Turns:  Turns{Owner: time.Hour, Others: 10 * time.Second, Concurrent: 9},
+		Turns:  Turns{Owner: time.Hour, Others: 10 * time.Second, Concurrent: 9, Progress: 7 * time.Second},
 		Log:    Log{Level: 4},
 		Timing: Timing{
 			Reconcile: 20 * time.Millisecond, StopGrace: 30 * time.Millisecond,
@@ -114,6 +115,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"endless time", "[timing]\nstable_after = \"9000h\"", `line 2: the value of "timing.stable_after"`},
 		{"back-off upside down", "[timing]\nbackoff_min = \"2m\"", `line 2: the value of "timing.backoff_min" is wrong: it is longer`},
 		{"depth", "[delegations]\nmax_depth = -1", `line 2: the value of "delegations.max_depth" is wrong: it is a number from 0 to 16`},
+		{"neither a time nor never", "[turns]\nprogress = \"s3cret\"", `line 2: the value of "turns.progress" is wrong: it is "never", or a time`},
 		{"none at once", "[turns]\nconcurrent = 0", `line 2: the value of "turns.concurrent" is wrong: it is a number from 1 to 64`},
 		{"level", "[log]\nlevel = \"s3cret\"", `line 2: the value of "log.level" is wrong`},
 		{"relative workspace", "workspace = \"s3cret\"", `line 1: the value of "workspace" is wrong: it is not an absolute path`},

@@ -24,6 +24,7 @@ type file struct {
 		Owner      *string `toml:"owner"`
 		Others     *string `toml:"others"`
 		Concurrent *int    `toml:"concurrent"`
+		Progress   *string `toml:"progress"`
 	} `toml:"turns"`
 	Log struct {
 		Level *string `toml:"level"`

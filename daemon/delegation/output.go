@@ -68,6 +68,18 @@ func (o *output) read(limit int64) (out []byte, more bool, err error) {
 	return out, false, nil
 }
 
+// since is what out holds from an offset on, at most the last limit bytes of that, and where it ends.
+func (o *output) since(from, limit int64) (text []byte, end int64) {
+	out := o.printed()
+	end = size(out)
+	from = max(from, end-limit)
+	text, err := io.ReadAll(io.NewSectionReader(out, from, max(end-from, 0)))
+	if err != nil { // it is being replaced by what is kept of it
+		return nil, from
+	}
+	return text, end
+}
+
 // tail is the end of err, or nothing if it cannot be read: an answer is not lost for that.
 func (o *output) tail() []byte {
 	from := max(0, size(o.errs)-KeptErrors)

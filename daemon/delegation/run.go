@@ -215,6 +215,12 @@ func (r *Run) Stop(ctx context.Context, why string) error {
 	return r.await(ctx, r.done)
 }
 
+// Printed is what the leader has printed since an offset, at most the last limit bytes of that, and the offset
+// to ask from next. It is nothing to rely on: once the leader has exited, Result is.
+func (r *Run) Printed(from, limit int64) (text []byte, next int64) {
+	return r.printed.since(from, limit)
+}
+
 func (r *Run) await(ctx context.Context, event <-chan struct{}) error {
 	select {
 	case <-event:

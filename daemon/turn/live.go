@@ -17,14 +17,18 @@ import (
 func (e *Engine) converse(
 	ctx context.Context, row store.ClaimRow, a agent.Live, task agent.Task, handle string, about store.Delegation,
 ) (r reply, ended string, ok bool) {
+	var does doing
+	stop := e.tellProgress(ctx, row, a, does.get)
 	o, err := e.o.Live.Turn(ctx, live.Ask{
 		Key:   live.Key{Account: row.Account, Conversation: memory(row)},
 		Agent: a, Task: task, Handle: handle, About: about, Once: row.Claim.Job != nil, Limit: e.limit(row),
 		Begin: func(ctx context.Context, handle string) (uint32, error) {
 			return e.mark(ctx, row, handle, a.Name(), SessionFolder(task.Tools, task.Workspace))
 		},
-		Named: func(ctx context.Context, session string) { e.name(ctx, row, session) },
+		Named:    func(ctx context.Context, session string) { e.name(ctx, row, session) },
+		Progress: does.set,
 	})
+	stop()
 	if err != nil {
 		e.notBegun(ctx, row, err)
 		return reply{}, "", false

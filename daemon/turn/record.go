@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 
 	"scv/store"
 )
@@ -80,7 +81,7 @@ func (e *Engine) settle(tx *store.Delivery, row store.ClaimRow, r reply) error {
 	if _, there := find(&tx.View, row); !there {
 		return nil
 	}
-	if err := tx.DeleteClaim(row.Account, row.Seq); err != nil {
+	if err := errors.Join(tx.DeleteClaim(row.Account, row.Seq), forgetProgress(tx, row)); err != nil {
 		return err
 	}
 	if (r.session != "" || r.forget) && remembers(row) {

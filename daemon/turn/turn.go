@@ -30,6 +30,7 @@ type Limits struct {
 	Owner      time.Duration // a turn of the owner
 	Others     time.Duration // a turn of anyone else
 	Concurrent int           // turns at once in one account
+	Progress   time.Duration // of the owner, after which the chat hears what the agent does; 0 is never
 }
 
 // Options is what the daemon hands in.

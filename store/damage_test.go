@@ -168,6 +168,42 @@ func TestDamagedStores(t *testing.T) {
 	lookThroughAll(t, dir)
 }
 
+// A pointer that leads into another bucket does not take the records there from it, whichever is read first.
+func TestPageReachedTwice(t *testing.T) {
+	whole, size := largeStore(t), os.Getpagesize()
+	dir := t.TempDir()
+	original := filepath.Join(dir, "whole.db")
+	must(t, os.WriteFile(original, whole, 0o600))
+	where := rowsByPage(t, original)
+	leaves := map[int]bool{}
+	for _, pages := range where {
+		leaves[pages[0]] = true
+	}
+	tried := 0
+	for branch := 2; branch < len(whole)/size; branch++ {
+		page := whole[branch*size:][:size]
+		first := int(binary.NativeEndian.Uint64(page[pageHead+8:]))
+		if binary.NativeEndian.Uint16(page[8:]) != branchPage || !leaves[first] {
+			continue
+		}
+		for leaf := range leaves {
+			if leaf == first || (leaf+branch)%29 != 0 { // a part is enough
+				continue
+			}
+			raw := slices.Clone(whole)
+			binary.NativeEndian.PutUint64(raw[branch*size+pageHead+8:], uint64(leaf))
+			path := filepath.Join(dir, fmt.Sprintf("%d-to-%d.db", branch, leaf))
+			must(t, os.WriteFile(path, raw, 0o600))
+			checkSalvage(t, path, where, []int{branch})
+			must(t, os.Remove(path))
+			tried++
+		}
+	}
+	if tried == 0 {
+		t.Error("no pointer could be led astray")
+	}
+}
+
 // checkSalvage dumps one damaged file and counts what was lost with the pages that were touched.
 func checkSalvage(t *testing.T, path string, where map[rowName][]int, touched []int) (missed int) {
 	t.Helper()

@@ -8,8 +8,8 @@ import (
 )
 
 // A dump reads the pages of a file by itself: bbolt maps the file, and then a damaged one can kill or hang
-// the process. Every page is looked at once at most, and every length is held against what is there, so
-// that no damage leads anywhere else. The layout is that of bbolt/internal/common: page.go, meta.go.
+// the process. Every page is looked at a few times at most, and every length is held against what is there,
+// so that no damage leads anywhere else. The layout is that of bbolt/internal/common: page.go, meta.go.
 
 // The head of a page: its number, flags, count of elements, and how many pages follow it as its body.
 const (
@@ -22,6 +22,7 @@ const (
 	bucketFlag   = 0x01
 	longFreeList = 0xFFFF // the count stands in the first entry
 	maxDepth     = 64     // bbolt's trees of any size have a few levels
+	maxVisits    = 3      // of a page: a wild pointer may lead to one that another rightly leads to
 )
 
 // pages reads a store file page by page.
@@ -30,7 +31,14 @@ type pages struct {
 	size   uint64 // of a page
 	count  uint64 // of whole pages in the file
 	seen   map[uint64]bool
+	visits map[uint64]visit
 	faults problems
+}
+
+// visit is how often a page was read, and how many pages follow it as its body.
+type visit struct {
+	times int
+	body  uint64
 }
 
 // element is an entry of a leaf: a record, or a bucket.
@@ -44,10 +52,10 @@ func newPages(file *os.File, size uint32) (*pages, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot examine the store: %w", err)
 	}
-	return &pages{file: file, size: uint64(size), count: uint64(info.Size()) / uint64(size), seen: map[uint64]bool{}}, nil
+	return &pages{file: file, size: uint64(size), count: uint64(info.Size()) / uint64(size), seen: map[uint64]bool{}, visits: map[uint64]visit{}}, nil
 }
 
-// read gives a whole page with its body, once.
+// read gives a whole page with its body.
 func (p *pages) read(id uint64) ([]byte, error) {
 	if id < 2 || id >= p.count {
 		return nil, errors.New("it is outside the file")
@@ -63,23 +71,38 @@ func (p *pages) read(id uint64) ([]byte, error) {
 	case overflow >= p.count-id:
 		return nil, errors.New("it ends outside the file")
 	}
-	if p.seen[id] {
-		return nil, errors.New("it was there before")
+	v := p.visits[id]
+	switch {
+	case v.times == 0 && p.seen[id]:
+		return nil, errors.New("it is the body of another")
+	case v.times == maxVisits:
+		return nil, errors.New("too much leads to it")
+	case v.times > 0:
+		p.faults.add("page %d: it was there before", id)
+	default:
+		v.body = p.body(id, overflow)
 	}
-	p.seen[id] = true
-	for n := id + 1; n <= id+overflow; n++ {
-		if p.seen[n] || p.isHead(n) { // its own length is damaged, and must not hide others
-			p.faults.add("page %d: it runs into page %d", id, n)
-			overflow = n - id - 1
-			break
-		}
-		p.seen[n] = true
-	}
-	page := make([]byte, (1+overflow)*p.size)
+	v.times++
+	p.visits[id] = v
+	page := make([]byte, (1+v.body)*p.size)
 	if _, err := p.file.ReadAt(page, int64(id*p.size)); err != nil {
 		return nil, err
 	}
 	return page, nil
+}
+
+// body is how many of the pages that a page takes for its body are none of their own, and notes that all were
+// seen.
+func (p *pages) body(id, overflow uint64) uint64 {
+	p.seen[id] = true
+	for n := id + 1; n <= id+overflow; n++ {
+		if p.seen[n] || p.isHead(n) { // the length is damaged, and must not hide others
+			p.faults.add("page %d: it runs into page %d", id, n)
+			return n - id - 1
+		}
+		p.seen[n] = true
+	}
+	return overflow
 }
 
 // isHead reports whether a page begins as one of the tree: no body of another does, but by rare chance.

@@ -19,7 +19,7 @@ import (
 // hides starts a child in each way that shells have to hide one, and tells when all are there.
 const hides = `
 [agents.hides]
-command = ["sh", "-c", "sleep 3600 & setsid sleep 3600 & env -i setsid sh -c 'sleep 3600 & sleep 3600' & (env -i setsid sleep 3600 &) ; cat > told; echo here; sleep 3600"]
+command = ["sh", "-c", "sleep 300 & setsid sleep 300 & env -i setsid sh -c 'sleep 300 & sleep 300' & (env -i setsid sleep 300 &) ; cat > told; echo here; sleep 300"]
 [agents.answers]
 command = ["sh", "-c", "read -r line; echo here; while ! [ -e go ]; do sleep 0.02; done; echo answer to $line"]
 [agents.starter]

@@ -175,7 +175,7 @@ func spawnTo(t *testing.T, stderr *os.File, home, program string, env []string, 
 	d := &daemonProcess{cmd: exec.Command(program, append([]string{"run"}, flags...)...), home: home, ended: make(chan struct{})}
 	d.cmd.Env = append(append(os.Environ(), "SCV_HOME="+home), env...)
 	d.cmd.Stderr = stderr
-	if err := d.cmd.Start(); err != nil {
+	if err := startTied(d.cmd); err != nil {
 		t.Fatal(err)
 	}
 	go func() {

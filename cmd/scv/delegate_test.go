@@ -19,7 +19,7 @@ import (
 // hides starts a child in each way that shells have to hide one, and tells when all are there.
 const hides = `
 [agents.hides]
-command = ["sh", "-c", "sleep 3600 & setsid sleep 3600 & env -i setsid sh -c 'sleep 3600 & sleep 3600' & (env -i setsid sleep 3600 &) ; cat > told; echo here; sleep 3600"]
+command = ["sh", "-c", "sleep 300 & setsid sleep 300 & env -i setsid sh -c 'sleep 300 & sleep 300' & (env -i setsid sleep 300 &) ; cat > told; echo here; sleep 300"]
 [agents.answers]
 command = ["sh", "-c", "read -r line; echo here; while ! [ -e go ]; do sleep 0.02; done; echo answer to $line"]
 [agents.starter]
@@ -76,21 +76,24 @@ func none(list []wire.DelegationInfo) bool { return len(list) == 0 }
 // whole is a run of which all children are known.
 func whole(list []wire.DelegationInfo) bool { return len(list) == 1 && list[0].Processes >= 6 }
 
-// An interrupt takes the whole tree along, also what hid, and leaves no record.
+// An interrupt takes the whole tree along, also what hid, and leaves no record. So does a stop, and a terminal that
+// is closed.
 func TestDelegateInterrupted(t *testing.T) {
 	home := delegateHome(t)
 	d := startDaemon(t, home)
-	o := delegate(t, home, "hides", "x")
-	entries(t, d.client(t), 10*time.Second, whole)
-	if err := o.cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		o := delegate(t, home, "hides", "x")
+		entries(t, d.client(t), 10*time.Second, whole)
+		if err := o.cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		err := o.cmd.Wait()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != exitFailed {
+			t.Errorf("%v: it ended with %v: %s", sig, err, o.errs)
+		}
+		entries(t, d.client(t), time.Second, none)
 	}
-	err := o.cmd.Wait()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != exitFailed {
-		t.Errorf("it ended with %v: %s", err, o.errs)
-	}
-	entries(t, d.client(t), time.Second, none)
 	d.terminate(t)
 	awaitNobody(t, home)
 }

@@ -37,7 +37,9 @@ func (l leakChecked) Run() int {
 	}
 	buildFolder = folder
 	defer os.RemoveAll(folder)
+	end := startThread()
 	code := l.m.Run()
+	end()
 	if err := goleak.Find(); err != nil && code == 0 {
 		println("goroutines were left behind:", err.Error())
 		return 1

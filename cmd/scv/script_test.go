@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"scv/internal/testexe"
 )
 
 // TestScripts runs every script of testdata/script against the real binary. A script starts its own
@@ -29,6 +31,7 @@ func TestScripts(t *testing.T) {
 func setupScript(env *testscript.Env) error {
 	home := filepath.Join(env.WorkDir, "home")
 	env.Setenv("SCV_HOME", home)
+	env.Setenv(testexe.RootVariable, os.Getenv(testexe.RootVariable))
 	for path, mode := range map[string]os.FileMode{home: 0o700, filepath.Join(home, "config.toml"): 0o600} {
 		if err := os.Chmod(path, mode); err != nil && !os.IsNotExist(err) {
 			return err

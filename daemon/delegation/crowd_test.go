@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -56,8 +57,13 @@ func shellRun(k *Keeper, handle, home, line, marker string) agent.Run {
 // marked are the processes that have the marker among their arguments, zombies not counted.
 func marked(t testing.TB, marker string) (pids []int) {
 	t.Helper()
-	entries, err := os.ReadDir("/proc")
+	pids, err := find(marker)
 	must(t, err)
+	return pids
+}
+
+func find(marker string) (pids []int, err error) {
+	entries, err := os.ReadDir("/proc")
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil {
@@ -68,7 +74,7 @@ func marked(t testing.TB, marker string) (pids []int) {
 			pids = append(pids, pid)
 		}
 	}
-	return pids
+	return pids, err
 }
 
 // await is until for a look that costs much.
@@ -125,10 +131,24 @@ func crowded(kind string) int {
 	var c crowd
 	err := json.Unmarshal([]byte(os.Getenv(crowdVariable)), &c)
 	if err == nil {
+		go c.disperse()
 		err = map[string]func(crowd) error{crowdRuns: crowd.runs, crowdCradle: crowd.cradle, crowdDecoys: crowd.decoys}[kind](c)
 	}
 	fmt.Fprintln(os.Stderr, err)
 	return 1
+}
+
+// disperse ends all of the crowd when it is told to end, as it is when the tests are killed.
+func (c crowd) disperse() {
+	term := make(chan os.Signal, 1)
+	signal.Notify(term, syscall.SIGTERM)
+	<-term
+	for pids, err := find(c.Marker); err == nil && len(pids) > 0; pids, err = find(c.Marker) {
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // the marker is in our own environment, not in our arguments
+		}
+	}
+	syscall.Exit(1)
 }
 
 // start starts a crowd; everything of it is stopped at the end of the test.

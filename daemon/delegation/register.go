@@ -3,6 +3,7 @@ package delegation
 import (
 	"context"
 	"slices"
+	"time"
 
 	"scv/daemon/process"
 	"scv/store"
@@ -52,16 +53,9 @@ func inUse(rows []store.DelegationRow, about store.Delegation) string {
 // Attach records the leader that the owner has started. What the owner says is not believed: the process
 // must be a living descendant of it and carry the run's tag.
 func (k *Keeper) Attach(ctx context.Context, owner process.ID, handle string, pid int) error {
-	view, err := k.o.Procs.Scan()
+	leader, err := k.leaderOf(ctx, owner, handle, pid)
 	if err != nil {
 		return err
-	}
-	leader, there := view.At(pid)
-	below := slices.ContainsFunc(view.Descendants(owner), func(p process.Proc) bool { return p.PID == pid })
-	tagged := slices.ContainsFunc(view.Tagged(k.o.Instance, handle), func(p process.Proc) bool { return p.PID == pid })
-	if !there || !below || !tagged || leader.PGID != pid {
-		return wire.Refuse(wire.DelegationError, "process %d is not a living child of yours that leads its own group "+
-			"and carries the tag of %s", pid, handle)
 	}
 	return k.o.Store.Observe(ctx, func(tx *store.Observation) error {
 		d, known := tx.Delegation(handle)
@@ -75,6 +69,34 @@ func (k *Keeper) Attach(ctx context.Context, owner process.ID, handle string, pi
 		d.Cgroup = store.Cgroup(process.CgroupOf(pid, k.o.Instance, handle))
 		return tx.PutDelegation(handle, d)
 	})
+}
+
+// unseen are the pauses before further looks at a process without the tag: in the middle of its exec it has no
+// environment, which its owner cannot know, and just before its end neither.
+var unseen = []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 80 * time.Millisecond, 300 * time.Millisecond}
+
+func (k *Keeper) leaderOf(ctx context.Context, owner process.ID, handle string, pid int) (process.Proc, error) {
+	for look := 0; ; look++ {
+		view, err := k.o.Procs.Scan()
+		if err != nil {
+			return process.Proc{}, err
+		}
+		is := func(p process.Proc) bool { return p.PID == pid }
+		leader, there := view.At(pid)
+		below := there && !leader.Zombie() && leader.PGID == pid && slices.ContainsFunc(view.Descendants(owner), is)
+		switch {
+		case below && slices.ContainsFunc(view.Tagged(k.o.Instance, handle), is):
+			return leader, nil
+		case !below || look == len(unseen):
+			return leader, wire.Refuse(wire.DelegationError, "process %d is not a living child of yours that leads its own group "+
+				"and carries the tag of %s", pid, handle)
+		}
+		select {
+		case <-ctx.Done():
+			return leader, ctx.Err()
+		case <-time.After(unseen[look]):
+		}
+	}
 }
 
 // Released proves that nothing is left of a run whose owner says that it ended. The caller then removes its

@@ -21,7 +21,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// marker is the first argument of a test binary that is to be a fake program.
+// marker is what the first argument of a test binary that is to be a fake program begins with; after a colon comes
+// the root's pid.
 const marker = "scv-testexe-script"
 
 // lifetime bounds every fake program, so that a failed test leaves nothing behind for long.
@@ -31,6 +32,7 @@ const lifetime = 2 * time.Minute
 const (
 	exitScript   = 96 // the script is not valid or a step failed
 	exitLifetime = 97
+	exitRootGone = 98
 )
 
 // Script is what a fake program does, in order. After the last step it exits with 0.
@@ -87,7 +89,7 @@ func Command(script Script) (path string, args []string) {
 	if err != nil {
 		panic("cannot encode a script: " + err.Error())
 	}
-	return path, []string{marker, string(data)}
+	return path, []string{fmt.Sprint(marker, ":", root), string(data)}
 }
 
 // Install puts a fake program called name into a folder, for tests that find programs by name, and
@@ -112,13 +114,16 @@ func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + 
 // Code is for the fields that hold an exit code.
 func Code(n int) *int { return &n }
 
-// Run makes this process a fake program and never returns, if it was started as one. It belongs at the
-// very top of TestMain.
+// Run makes this process a fake program and never returns, if it was started as one; else it ties this process to
+// the test run that it is a part of. It belongs at the very top of TestMain.
 func Run() {
-	if len(os.Args) < 3 || os.Args[1] != marker {
+	if len(os.Args) < 3 || os.Args[1] != marker && !strings.HasPrefix(os.Args[1], marker+":") {
+		takeRoot()
 		return
 	}
 	time.AfterFunc(lifetime, func() { exit(exitLifetime) })
+	root = rootOf(os.Args[1])
+	follow(func() { exit(exitRootGone) })
 	var script Script
 	if err := json.Unmarshal([]byte(os.Args[2]), &script); err != nil {
 		fail("cannot read the script", err)

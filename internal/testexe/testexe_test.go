@@ -3,9 +3,11 @@ package testexe
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -104,4 +106,79 @@ func TestInstalledProgramTakesArguments(t *testing.T) {
 	if err != nil || string(out) != "it's\n--flag\na b\n" {
 		t.Errorf("%q, %v", out, err)
 	}
+}
+
+// A run of tests that is killed takes along what it started, and what that started.
+func TestNothingOutlivesItsRoot(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	forever := Script{{IgnoreTerm: true}, {WritePID: file("grandchild")}, {SleepMillis: 60_000}}
+	// The root is a process that only waits: nothing of a test runs in it.
+	sleeper, args := Command(Script{{ReadAll: true}})
+	dies := exec.CommandContext(t.Context(), sleeper, args...)
+	stdin, err := dies.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := dies.Start(); err != nil {
+		t.Fatal(err)
+	}
+	old := root
+	root = dies.Process.Pid
+	path, args := Command(Script{
+		{Spawn: &Spawn{Script: forever, Setsid: true, EmptyEnv: true, Double: true}}, {WritePID: file("child")}, {SleepMillis: 60_000},
+	})
+	root = old
+	child := exec.CommandContext(t.Context(), path, args...)
+	printed, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	again := exec.CommandContext(t.Context(), path, "-test.run=TestHelperSleeps", "-test.v")
+	again.Env = append(os.Environ(), helperVariable+"="+file("again"), RootVariable+"="+strconv.Itoa(dies.Process.Pid))
+	if err := again.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"child", "grandchild", "again"} {
+		for end := time.Now().Add(20 * time.Second); !exists(file(name)); time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("no %s", name)
+			}
+		}
+	}
+	stdin.Close()
+	began := time.Now()
+	if err := dies.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	// The grandchild holds the other end, too. By itself it would end after two minutes.
+	if _, err := io.Copy(io.Discard, printed); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("they lived on for %v", took)
+	}
+	if err := child.Wait(); child.ProcessState.ExitCode() != exitRootGone {
+		t.Errorf("the child: %v", err)
+	}
+	if err := again.Wait(); again.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGTERM {
+		t.Errorf("the test binary: %v", err)
+	}
+}
+
+const helperVariable = "TESTEXE_HELPER"
+
+// TestHelperSleeps is a test binary that another test starts.
+func TestHelperSleeps(t *testing.T) {
+	file := os.Getenv(helperVariable)
+	if file == "" {
+		t.Skip("it is a part of another test")
+	}
+	if err := writeWhole(file, strconv.Itoa(os.Getpid())); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Minute)
 }

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestAsAnOrdinaryUser: nothing of SCV needs root. Run by root, the rest of the tests would not show that.
+func TestAsAnOrdinaryUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("every other test has shown it")
+	}
+	dir := t.TempDir()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(errors.Join(os.Chmod(filepath.Dir(dir), 0o711), os.Chmod(dir, 0o711)))
+	program, home := filepath.Join(dir, "scv"), filepath.Join(dir, "home")
+	installed, err := exec.LookPath("scv")
+	must(err)
+	must(copyProgram(installed, program))
+	must(os.Mkdir(home, 0o700))
+	writeConfig(t, home, `
+[agents.answers]
+command = ["sh", "-c", "read -r x; echo said $x"]
+[agents.hides]
+command = ["sh", "-c", "cat >/dev/null; sleep 300 & setsid sleep 300 & (setsid env -i sleep 300 &) ; wait"]
+`)
+	must(errors.Join(os.Chown(home, stranger, stranger), os.Chown(filepath.Join(home, "config.toml"), stranger, stranger)))
+	scv := func(args ...string) *exec.Cmd {
+		cmd := exec.CommandContext(t.Context(), program, args...)
+		cmd.Env, cmd.Dir = append(os.Environ(), "SCV_HOME="+home, "HOME="+home), home
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
+		return cmd
+	}
+	says := func(want string, args ...string) string {
+		t.Helper()
+		out, err := scv(args...).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("scv %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+		return string(out)
+	}
+	daemon := scv("run")
+	must(startTied(daemon))
+	t.Cleanup(func() { _ = daemon.Process.Kill(); _, _ = daemon.Process.Wait() })
+	for end := time.Now().Add(20 * time.Second); scv("status").Run() != nil; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the daemon does not answer")
+		}
+	}
+	says("said hello\n", "delegate", "answers", "hello")
+	says("", "channels", "set", "local:default", "--agent", "answers")
+	says("said hi\n", "chat", "--send", "hi")
+	handle := strings.TrimSpace(says("hides-", "delegate", "--background", "hides", "hide"))
+	for end := time.Now().Add(20 * time.Second); strings.Count(says("", "delegations", "--why", handle), "sleep") < 2; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal(says("", "delegations", "--all"))
+		}
+	}
+	says("stopped "+handle, "kill", handle)
+	if doctor := says("nothing is broken", "doctor"); !strings.Contains(doctor, "ok    cgroup") && !strings.Contains(doctor, "warn  cgroup       runs get no cgroup of their own") {
+		t.Errorf("doctor does not say what holds of cgroups:\n%s", doctor)
+	}
+	must(daemon.Process.Signal(syscall.SIGTERM))
+	if err := daemon.Wait(); err != nil {
+		t.Errorf("the daemon: %v", err)
+	}
+	awaitNobody(t, home)
+}
+
+func copyProgram(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}

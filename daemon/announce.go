@@ -6,6 +6,7 @@ import (
 
 	"scv/daemon/channel"
 	"scv/daemon/notify"
+	"scv/internal/failpoint"
 	"scv/store"
 )
 
@@ -44,6 +45,9 @@ func (d *Daemon) tellOutcome(ctx context.Context, r store.Restart) error {
 		d.log.Warn("no owner chat was there to tell how a restart ended", "plan", r.ID, "outcome", r.Outcome)
 	}
 	r.Told = true
+	if err := failpoint.Hit(failpoint.RestartTold); err != nil {
+		return err
+	}
 	err := d.store.Deliver(ctx, func(tx *store.Delivery) error {
 		if found {
 			_, err := tx.AddOutbound(account, store.Outbound{

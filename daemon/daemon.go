@@ -99,6 +99,7 @@ type Daemon struct {
 	proving proving
 
 	examining sync.Mutex // one request to restart at a time
+	planning  sync.Mutex // a plan with its hand-over is made or ended
 }
 
 // Run serves the home until ctx ends. It returns nil after an orderly stop. Where another release was to take
@@ -123,7 +124,7 @@ func Run(ctx context.Context, o Options) error {
 func newDaemon(o Options, procs *process.Table) *Daemon {
 	return &Daemon{
 		o: o, log: o.Log, clock: o.clock, procs: procs, leaving: make(chan departure, 1),
-		proving: proving{lost: make(chan error, 1)},
+		proving: proving{lost: make(chan error, 1), ended: make(chan struct{})},
 	}
 }
 

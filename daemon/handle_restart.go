@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"scv/daemon/restart"
+	"scv/internal/failpoint"
 	"scv/store"
 	"scv/wire"
 )
@@ -111,9 +113,19 @@ func (d *Daemon) obstacles() (o restart.Obstacles) {
 	return o
 }
 
+// lastWait is how long a request waits for the last restart to be cleared away.
+const lastWait = 2 * time.Second
+
 // takeOn stores a plan, unless one for the same program is under way. A request that replaces a plan takes its
 // place with the asker; the old one ends untold, since nothing came of it.
 func (d *Daemon) takeOn(ctx context.Context, plan store.Restart, who string) error {
+	select {
+	case <-d.proving.ended:
+	case <-time.After(lastWait): // also where the plan of it was lost with the store
+		return wire.Refuse(wire.RestartError, "another restart is under way already; ask again when it has ended")
+	}
+	d.planning.Lock()
+	defer d.planning.Unlock()
 	old, under, err := d.plan()
 	if err != nil {
 		return err
@@ -122,10 +134,29 @@ func (d *Daemon) takeOn(ctx context.Context, plan store.Restart, who string) err
 	if err != nil || keep {
 		return err
 	}
-	if err := d.agree(plan); err != nil {
-		return fmt.Errorf("cannot keep the running release for a restart: %w", err)
+	if _, left, _ := restart.In(d.home.Path).Read(); left && !under { // by one that could not be undone
+		if err := d.disagree(); err != nil {
+			return err
+		}
 	}
-	err = d.store.Intend(ctx, func(tx *store.Intent) error {
+	if err = d.agree(plan); err == nil {
+		err = d.storePlan(ctx, plan, old, under, who)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case !under:
+		err = errors.Join(err, d.disagree())
+	}
+	return fmt.Errorf("cannot plan a restart: %w", err)
+}
+
+// storePlan stores a plan in the place of an old one, if one was under way.
+func (d *Daemon) storePlan(ctx context.Context, plan, old store.Restart, under bool, who string) error {
+	if err := failpoint.Hit(failpoint.RestartPlan); err != nil {
+		return err
+	}
+	return d.store.Intend(ctx, func(tx *store.Intent) error {
 		if under {
 			old.Step, old.Told, old.Ended = store.RestartDone, true, d.clock.Now()
 			old.Outcome = "Another request took its place."
@@ -138,10 +169,6 @@ func (d *Daemon) takeOn(ctx context.Context, plan store.Restart, who string) err
 		}
 		return tx.PutRestartPlan(plan)
 	})
-	if err != nil {
-		return errors.Join(err, d.disagree())
-	}
-	return nil
 }
 
 // plan is the restart that is under way.

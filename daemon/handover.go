@@ -49,9 +49,36 @@ func (d *Daemon) depart(ctx context.Context, to departure) (again *restart.Start
 		Lock: d.lock, Listener: d.moving.listener, Role: d.o.Start.Role, Binary: d.o.Start.Binary,
 		Settled: &restart.Settled{Plan: to.handover.Plan, Why: err.Error()},
 	}
-	// Before the store is opened again: its copy must never come back over what is acknowledged from now on.
-	return again, folder.End()
+	if err := d.forget(folder); err != nil {
+		return nil, errors.Join(err, d.letGo())
+	}
+	return again, nil
 }
+
+// forget ends a hand-over that has failed, before the store is opened again: its copy must never come back over
+// what is acknowledged from now on. An error says that it still would, so that the daemon has to end: the next
+// start puts the copy back, and nothing was acknowledged in between.
+func (d *Daemon) forget(folder restart.Folder) error {
+	for deadline := time.Now().Add(forgetLimit); ; time.Sleep(forgetPause) {
+		err := folder.End()
+		if err == nil {
+			return nil
+		}
+		d.o.Log.Error("cannot clear up after a restart that did not happen", "err", err)
+		switch _, under, unread := folder.Read(); {
+		case !under && unread == nil:
+			return nil // what is left is in nobody's way
+		case time.Now().After(deadline):
+			return err
+		}
+	}
+}
+
+// How long forgetting is tried again: the old release has to serve again within 5 s.
+const (
+	forgetLimit = 2 * time.Second
+	forgetPause = 100 * time.Millisecond
+)
 
 // letGo gives up what was kept for a next program that will not be.
 func (d *Daemon) letGo() error {

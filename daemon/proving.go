@@ -6,6 +6,7 @@ import (
 
 	"scv/daemon/process"
 	"scv/daemon/restart"
+	"scv/internal/failpoint"
 	"scv/store"
 )
 
@@ -19,8 +20,19 @@ const (
 // proving is the part of the daemon that is on probation.
 type proving struct {
 	*restart.Probation
-	lost  chan error // has an element when this process cannot go on
-	letGo func()     // lets changes go on; nil where they never waited
+	lost  chan error    // has an element when this process cannot go on
+	letGo func()        // lets changes go on; nil where they never waited
+	ended chan struct{} // closed once no earlier restart is under way
+}
+
+// over reports whether no earlier restart is under way.
+func (p *proving) over() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
 }
 
 // beginProving watches over the verdict, from before the store is opened.
@@ -72,6 +84,9 @@ func (d *Daemon) moves() bool { return d.proving.Probation != nil && d.proving.H
 // holdChanges comes before anything runs by itself: where a rollback would put the store back, nothing is
 // acknowledged, sent or begun before the verdict.
 func (d *Daemon) holdChanges(ctx context.Context) error {
+	if err := d.dropPlan(ctx); err != nil {
+		return err
+	}
 	if d.proving.Probation != nil {
 		if err := d.noteProving(ctx); err != nil {
 			return err
@@ -80,14 +95,50 @@ func (d *Daemon) holdChanges(ctx context.Context) error {
 	if d.moves() {
 		d.proving.letGo = d.store.Hold(heldWrite)
 	}
-	if d.proving.Probation != nil || d.o.Start.Settled != nil {
-		d.rooms.running("end of the restart", d.endRestart)
+	if d.proving.Probation == nil && d.o.Start.Settled == nil {
+		close(d.proving.ended)
+		return nil
 	}
+	d.rooms.running("end of the restart", d.endRestart)
 	return nil
+}
+
+// dropPlan ends a plan that this start finds and that no hand-over belongs to: one was made for it and is
+// forgotten, or another request was about to take its place. Nobody else would ever end it, and it would be in the way of each
+// later one.
+func (d *Daemon) dropPlan(ctx context.Context) error {
+	plan, under, err := d.plan()
+	if err != nil || !under || plan.ID == d.underWay() {
+		return err
+	}
+	sum, err := restart.RunningHash()
+	if err != nil {
+		return err
+	}
+	updated, why := sum == plan.SHA256, ""
+	if !updated { // and nothing came of it, however far it was
+		plan.Step, why = store.RestartWaiting, "the daemon ended before it could"
+	}
+	d.log.Warn("a plan to restart is dropped, since nobody has begun it", "plan", plan.ID, "to", plan.ToVersion)
+	return d.store.Intend(ctx, func(tx *store.Intent) error { return d.endPlan(tx, plan, updated, why) })
+}
+
+// underWay is the plan of the restart that this start is part of, "" for none.
+func (d *Daemon) underWay() string {
+	switch {
+	case d.proving.Probation != nil:
+		return d.proving.Handover().Plan
+	case d.o.Start.Settled != nil:
+		return d.o.Start.Settled.Plan
+	}
+	return ""
 }
 
 // noteProving is the first change that a release on probation makes: one that cannot is no good.
 func (d *Daemon) noteProving(ctx context.Context) error {
+	if err := failpoint.Hit(failpoint.RestartProving); err != nil {
+		return err
+	}
 	return d.store.Intend(ctx, func(tx *store.Intent) error {
 		plan, under := tx.RestartPlan()
 		if !under || plan.ID != d.proving.Handover().Plan {
@@ -142,31 +193,48 @@ func (d *Daemon) awaitAccounts(ctx context.Context, p *restart.Probation) string
 	}
 }
 
-// settle stores the outcome under the plan, as often as it takes, and then forgets the hand-over.
+// settle stores the outcome under the plan and then forgets the hand-over, each as often as it takes: what
+// stays of one would be in the way of the next.
 func (d *Daemon) settle(ctx context.Context, s restart.Settled) error {
-	for {
-		err := d.store.Intend(ctx, func(tx *store.Intent) error {
-			plan, under := tx.RestartPlan()
-			if !under || plan.ID != s.Plan {
-				return nil // it has ended already, or was lost with the store
-			}
-			return d.endPlan(tx, plan, s.Updated, s.Why)
-		})
-		if err == nil {
-			break
-		}
-		d.log.Error("cannot store how the restart ended, trying again", "err", err)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(time.Second):
-		}
+	if !d.insist(ctx, "cannot store how the restart ended, trying again", func() error { return d.storeOutcome(ctx, s) }) {
+		return nil
 	}
 	d.log.Info("the restart has ended", "updated", s.Updated, "why", s.Why)
 	d.wake()
 	if s.Stuck {
 		d.log.Error("the old release serves from its copy, since it could not be installed again; install a good release there")
+	} else if !d.insist(ctx, "cannot forget the restart that has ended, trying again", restart.In(d.home.Path).End) {
 		return nil
 	}
-	return restart.In(d.home.Path).End()
+	close(d.proving.ended)
+	return nil
+}
+
+func (d *Daemon) storeOutcome(ctx context.Context, s restart.Settled) error {
+	if err := failpoint.Hit(failpoint.RestartOutcome); err != nil {
+		return err
+	}
+	return d.store.Intend(ctx, func(tx *store.Intent) error {
+		plan, under := tx.RestartPlan()
+		if !under || plan.ID != s.Plan {
+			return nil // it has ended already, or was lost with the store
+		}
+		return d.endPlan(tx, plan, s.Updated, s.Why)
+	})
+}
+
+// insist does what must be done until it is. False: the daemon ends first.
+func (d *Daemon) insist(ctx context.Context, failing string, do func() error) bool {
+	for {
+		err := do()
+		if err == nil {
+			return true
+		}
+		d.log.Error(failing, "err", err)
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(time.Second):
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"scv/daemon/restart"
+	"scv/internal/failpoint"
 	"scv/store"
 )
 
@@ -27,7 +28,7 @@ func (d *Daemon) restarting(ctx context.Context) error {
 			d.log.Error("cannot read the plan of a restart", "err", err)
 			continue
 		}
-		if !under || plan.Step != store.RestartWaiting {
+		if !under || plan.Step != store.RestartWaiting || !d.proving.over() {
 			clear = 0
 			continue
 		}
@@ -63,15 +64,26 @@ func (d *Daemon) goOver(ctx context.Context, plan store.Restart) {
 		return
 	}
 	d.log.Error("cannot restart", "plan", plan.ID, "err", err)
+	why := err.Error()
+	d.insist(ctx, "cannot give up a restart, trying again", func() error { return d.giveUp(ctx, plan, why) })
+}
+
+// giveUp ends a plan that cannot be, unless another one has taken its place meanwhile.
+func (d *Daemon) giveUp(ctx context.Context, plan store.Restart, why string) error {
+	d.planning.Lock()
+	defer d.planning.Unlock()
+	now, under, err := d.plan()
+	if err != nil || !under || now.ID != plan.ID {
+		return err
+	}
 	if err := d.disagree(); err != nil {
-		d.log.Error("cannot clear up after a restart that did not happen", "err", err)
+		return err
+	}
+	if err := failpoint.Hit(failpoint.RestartOutcome); err != nil {
+		return err
 	}
 	plan.Cut = nil
-	why := err.Error()
-	err = d.store.Intend(ctx, func(tx *store.Intent) error { return d.endPlan(tx, plan, false, why) })
-	if err != nil {
-		d.log.Error("cannot store that the restart did not happen", "err", err)
-	}
+	return d.store.Intend(ctx, func(tx *store.Intent) error { return d.endPlan(tx, plan, false, why) })
 }
 
 // work is what goes on, as far as a restart cares.

@@ -8,6 +8,7 @@ import (
 
 	"scv/daemon/config"
 	"scv/daemon/restart"
+	"scv/internal/failpoint"
 	"scv/internal/layout"
 	"scv/store"
 	"scv/wire"
@@ -32,12 +33,7 @@ func (d *Daemon) disagree() error { return restart.In(d.home.Path).End() }
 // the release that serves next.
 func (d *Daemon) switchOver(ctx context.Context, plan store.Restart) error {
 	folder := restart.In(d.home.Path)
-	h, under, err := folder.Read()
-	if err == nil && (!under || h.Plan != plan.ID) {
-		if err = d.agree(plan); err == nil {
-			h, _, err = folder.Read()
-		}
-	}
+	h, err := d.agreed(plan)
 	if err != nil {
 		return err
 	}
@@ -47,8 +43,7 @@ func (d *Daemon) switchOver(ctx context.Context, plan store.Restart) error {
 	if err := folder.Try(ctx, h, d.procs, d.o.Environ, d.copyTo); err != nil {
 		return err
 	}
-	plan.Step = store.RestartSwitching
-	if err := d.store.Intend(ctx, func(tx *store.Intent) error { return tx.PutRestartPlan(plan) }); err != nil {
+	if err := d.begin(ctx, plan); err != nil {
 		return err
 	}
 	if err := folder.NoteAccounts(d.connected()); err != nil {
@@ -68,6 +63,38 @@ func (d *Daemon) switchOver(ctx context.Context, plan store.Restart) error {
 	}
 	<-ctx.Done()
 	return nil
+}
+
+// agreed is the hand-over of a plan, made again where it is lost.
+func (d *Daemon) agreed(plan store.Restart) (restart.Handover, error) {
+	d.planning.Lock()
+	defer d.planning.Unlock()
+	folder := restart.In(d.home.Path)
+	h, under, err := folder.Read()
+	if err != nil || under && h.Plan == plan.ID {
+		return h, err
+	}
+	if err := d.agree(plan); err != nil {
+		return h, err
+	}
+	h, _, err = folder.Read()
+	return h, err
+}
+
+// begin stores that the time of a plan has come: from now on no other can take its place.
+func (d *Daemon) begin(ctx context.Context, plan store.Restart) error {
+	if err := failpoint.Hit(failpoint.RestartSwitching); err != nil {
+		return err
+	}
+	d.planning.Lock()
+	defer d.planning.Unlock()
+	plan.Step = store.RestartSwitching
+	return d.store.Intend(ctx, func(tx *store.Intent) error {
+		if now, under := tx.RestartPlan(); !under || now.ID != plan.ID {
+			return errors.New("another request has taken its place")
+		}
+		return tx.PutRestartPlan(plan)
+	})
 }
 
 // copyTo makes a home in which a release can be tried: the settings and a copy of the store, nothing else.

@@ -110,10 +110,10 @@ func (f Folder) begin(h Handover, running string) error {
 		return err
 	}
 	// Room on the disk is taken now: none may be left when these are needed.
-	for name, text := range map[string]string{
-		fileBoots: "0\n", fileOK: saysOK + "\n", fileBack: blank, fileBackBy: blank, fileBeat: blank,
+	for _, file := range []struct{ name, text string }{
+		{fileBoots, "0\n"}, {fileOK, saysOK + "\n"}, {fileBack, blank}, {fileBackBy, blank}, {fileBeat, blank},
 	} {
-		if err := f.place(name, failpoint.RestartFile, 0o600, writing(text)); err != nil {
+		if err := f.place(file.name, failpoint.RestartFile, 0o600, writing(file.text)); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"golang.org/x/sys/unix"
 
 	"scv/daemon/process"
 	"scv/internal/failpoint"
@@ -38,6 +39,9 @@ func (f Folder) Inspect(ctx context.Context, binary string, procs *process.Table
 	program := filepath.Join(folder, "scv")
 	if r.SHA256, err = CopyProgram(binary, program); err != nil {
 		return r, refused(err, "no program can be read at %s: install one there first", binary)
+	}
+	if err := unix.Access(binary, unix.X_OK); err != nil { // the copy may be, and that would come out too late
+		return r, refused(err, "the program at %s may not be executed: set its permission first", binary)
 	}
 	out, exit, err := procs.Output(ctx, process.Spec{
 		Path: program, Args: []string{"build-info"}, Dir: folder, Env: []string{"HOME=" + folder},

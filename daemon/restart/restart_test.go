@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestRestartInPlace goes from one release to the next and on, under load: the pid stays, callers wait in the
@@ -102,52 +101,6 @@ func TestAWorkingAgentSurvives(t *testing.T) {
 		status, err := s.status()
 		return err == nil && status.Delegations.Active == 0
 	})
-}
-
-// TestRepeatedRestarts goes to and fro under load; SCV_RESTARTS sets how often.
-func TestRepeatedRestarts(t *testing.T) {
-	rounds := 20
-	if text := os.Getenv("SCV_RESTARTS"); text != "" {
-		if _, err := fmt.Sscan(text, &rounds); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if testing.Short() {
-		rounds = 3
-	}
-	releases := []string{program(t, firstRelease), program(t, secondRelease)}
-	s := newSite(t, releases[0], "bin/scv")
-	s.startAlone()
-	pid := s.serves("1.0.0")
-	w := s.watch()
-	begin := time.Now()
-	before := s.descriptors(pid)
-	for round := 1; round <= rounds; round++ {
-		s.install(releases[round%2])
-		s.mustAsk()
-		if got := s.settled(fmt.Sprintf("%d.0.0", round%2+1)); got != pid {
-			t.Fatalf("round %d: the pid was %d and is %d", round, pid, got)
-		}
-	}
-	silence := w.end()
-	t.Logf("%d restarts in %s, longest silence %s, %d answers, %d failures", rounds, time.Since(begin), silence, w.answers.Load(), w.failed.Load())
-	if w.failed.Load() > 0 {
-		t.Errorf("%d callers were refused even on their second try", w.failed.Load())
-	}
-	if after := s.descriptors(pid); after > before+5 {
-		t.Errorf("%d descriptors are open, %d before", after, before)
-	}
-	if ended := s.outcomes(); len(ended) != rounds {
-		t.Errorf("%d outcomes of %d restarts", len(ended), rounds)
-	}
-}
-
-func (s *site) descriptors(pid int) int {
-	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return len(entries)
 }
 
 func copyFile(t *testing.T, from, to string) {

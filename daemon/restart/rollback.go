@@ -18,7 +18,7 @@ const lockLimit = 5 * time.Second
 // puts the store back, once, since that consumes the copy.
 func (g *Guard) rollBack(ctx context.Context, v Verdict) error {
 	g.Log.Warn("rolling back", "why", v.Why)
-	if g.obeyed(ctx) {
+	if g.obeyed(ctx) && g.settles(ctx) {
 		g.Log.Info("the daemon has gone back by itself")
 		return nil
 	}
@@ -55,6 +55,20 @@ func (g *Guard) obeyed(ctx context.Context) bool {
 	return false
 }
 
+// settles waits until the old release has settled the restart, or serves for long without that: it could not
+// be installed again, and goes on from its copy. False: it has ended, unasked, and somebody else must serve. It
+// may have been ended by us, at the very moment in which it went back.
+func (g *Guard) settles(ctx context.Context) bool {
+	for deadline := time.Now().Add(g.pace.Silence); ; time.Sleep(guardPoll) {
+		if _, under, _ := g.folder.Read(); !under || ctx.Err() != nil || time.Now().After(deadline) {
+			return true
+		}
+		if h, err := lock.Read(g.folder.lock()); err != nil || !h.Alive() {
+			return g.folder.stopped() || g.watched != nil && g.watched.Ended() && g.watched.ToldToEnd()
+		}
+	}
+}
+
 // servesOld reports whether a holder is one that goes on as the old release.
 func (g *Guard) servesOld(h lock.Holder) bool {
 	return h.Role != lock.Guard && (h.Back || h.Runs(g.handover.Old.SHA256) && !h.Runs(g.handover.New.SHA256))
@@ -74,7 +88,10 @@ func (g *Guard) takeHome(ctx context.Context) (*lock.Lock, error) {
 		}
 		switch {
 		case g.servesOld(h) && h.Alive():
-			return nil, nil
+			if g.settles(ctx) {
+				return nil, nil
+			}
+			deadline = time.Now().Add(lockLimit)
 		case h.Runs(g.handover.New.SHA256) && h.Alive():
 			g.end(h)
 		case time.Now().After(deadline):

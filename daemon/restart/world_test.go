@@ -4,49 +4,34 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
-	"scv/internal/failpoint"
 	"scv/internal/layout"
+	"scv/internal/testexe"
 	"scv/wire"
 	"scv/wire/bus"
 )
 
-// The releases that tests restart into: real builds of scv, whose probation is short. Each bad one is a copy
-// of the second with its faults at the end of the file.
-var (
-	firstRelease  = sync.OnceValues(func() (string, error) { return buildRelease("1.0.0") })
-	secondRelease = sync.OnceValues(func() (string, error) { return buildRelease("2.0.0") })
-)
-
-func buildRelease(version string) (string, error) {
-	path := filepath.Join(buildFolder, "scv-"+version)
-	stamp := "-X main.version=" + version + " -X main.commit=c" + version[:1]
-	for name, value := range map[string]string{"soakStamp": "400ms", "silenceStamp": "8s", "accountsStamp": "2s", "planStamp": "50ms"} {
-		stamp += " -X scv/daemon/restart." + name + "=" + value
-	}
-	out, err := exec.Command("go", "build", "-buildvcs=false", "-tags", "failpoints", "-ldflags", stamp, "-o", path, "scv/cmd/scv").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return path, nil
-}
-
-// config has one agent, which answers what it is told after a while.
+// config has one agent, which answers what it is told after so many seconds, or when a file is there.
 const config = `
 [agents.echo]
-command = ["sh", "-c", "read -r line; sleep \"${line##* }\"; echo \"answer to $line\""]
+command = ["sh", "-c", """
+read -r line
+case $line in
+*/*) until [ -e "/${line#*/}" ]; do sleep 0.05; done ;;
+*) sleep "${line##* }" ;;
+esac
+echo "answer to $line"
+"""]
 prompt = "stdin"
 
 [notify]
@@ -57,42 +42,20 @@ owner = ["local:default"]
 var buildFolder string
 
 func TestMain(m *testing.M) {
+	testexe.Run()
 	folder, err := os.MkdirTemp("", "scv-builds-")
 	if err != nil {
 		panic(err)
 	}
 	buildFolder = folder
+	flag.Parse()
+	// What runs here mostly waits for real processes.
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
 	code := m.Run()
 	os.RemoveAll(folder)
 	os.Exit(code)
-}
-
-// program is one of them.
-func program(t *testing.T, build func() (string, error)) string {
-	t.Helper()
-	path, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// withFaults is a program with faults of its own.
-func withFaults(t *testing.T, program string, faults ...string) string {
-	t.Helper()
-	if len(faults) == 0 {
-		return program
-	}
-	b, err := os.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "scv")
-	b = append(b, failpoint.Trailer+strings.Join(faults, ",")...)
-	if err := os.WriteFile(path, b, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 // site is one home with the place where its program is installed.
@@ -312,25 +275,71 @@ func (s *site) settled(version string) (pid int) {
 
 // ask plans a restart.
 func (s *site) ask() error {
+	_, err := s.request(wire.RestartWhenIdleCommand{})
+	return err
+}
+
+// request sends one, and gives the answer.
+func (s *site) request(command wire.RestartWhenIdleCommand) (status wire.DaemonStatus, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	return bus.Do(ctx, s.dialer(), func(ctx context.Context, c *bus.Client) error {
-		_, err := c.Control(ctx, wire.RestartWhenIdleCommand{})
+	err = bus.Do(ctx, s.dialer(), func(ctx context.Context, c *bus.Client) (err error) {
+		status, err = c.Control(ctx, command)
 		return err
 	})
+	return status, err
+}
+
+// plan is the id of the plan that is under way.
+func (s *site) plan() string {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	var detail wire.RestartDetail
+	err := bus.Do(ctx, s.dialer(), func(ctx context.Context, c *bus.Client) (err error) {
+		detail, err = c.RestartExplain(ctx, wire.RestartExplain{})
+		return err
+	})
+	if err != nil || detail.ID == nil {
+		s.t.Fatalf("no plan is under way: %+v, %v", detail, err)
+	}
+	return *detail.ID
 }
 
 // mustAskWithin plans a restart that waits for nothing longer than so many seconds.
 func (s *site) mustAskWithin(seconds uint64) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	err := bus.Do(ctx, s.dialer(), func(ctx context.Context, c *bus.Client) error {
-		_, err := c.Control(ctx, wire.RestartWhenIdleCommand{MaxWaitSeconds: &seconds})
-		return err
-	})
+	_, err := s.request(wire.RestartWhenIdleCommand{MaxWaitSeconds: &seconds})
 	if err != nil && !errors.Is(err, bus.ErrLost) {
 		s.t.Fatalf("the restart was refused: %v", err)
+	}
+}
+
+// busy has a message of the owner at an agent, which a restart waits for, until what it returns is called.
+func (s *site) busy() (end func()) {
+	s.t.Helper()
+	gate := filepath.Join(s.root, "gate")
+	scv, err := firstRelease()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	cmd := exec.Command(scv, "--home", s.home, "chat", "--send", gate)
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	s.await("the agent is at work", func() bool {
+		status, err := s.status()
+		return err == nil && status.Delegations.Active == 1
+	})
+	return func() {
+		s.t.Helper()
+		if err := os.WriteFile(gate, nil, 0o600); err != nil {
+			s.t.Fatal(err)
+		}
 	}
 }
 
@@ -342,50 +351,11 @@ func (s *site) mustAsk() {
 	}
 }
 
-// witness asks for the status all the time, and keeps the longest time without an answer.
-type witness struct {
-	stop    context.CancelFunc
-	done    sync.WaitGroup
-	longest atomic.Int64
-	answers atomic.Int64
-	failed  atomic.Int64
-}
-
-func (s *site) watch() *witness {
-	ctx, cancel := context.WithCancel(context.Background())
-	w := &witness{stop: cancel}
-	w.done.Go(func() {
-		last := time.Now()
-		for ctx.Err() == nil {
-			asking, cancel := context.WithTimeout(ctx, limit)
-			err := bus.Do(asking, s.dialer(), func(ctx context.Context, c *bus.Client) error {
-				for answered := false; ctx.Err() == nil; answered = true {
-					_, err := c.Control(ctx, wire.StatusCommand{})
-					if answered && errors.Is(err, bus.ErrLost) {
-						return nil // by the next restart: a caller that is met by two has a try for each
-					}
-					if err != nil {
-						return err
-					}
-					now := time.Now()
-					w.longest.Store(max(w.longest.Load(), int64(now.Sub(last))))
-					last = now
-					w.answers.Add(1)
-				}
-				return nil
-			})
-			cancel()
-			if err != nil && ctx.Err() == nil {
-				w.failed.Add(1)
-			}
-		}
-	})
-	return w
-}
-
-// end gives the longest silence.
-func (w *witness) end() time.Duration {
-	w.stop()
-	w.done.Wait()
-	return time.Duration(w.longest.Load())
+// configure replaces the agents of the site.
+func (s *site) configure(agents string) {
+	s.t.Helper()
+	text := agents + "\n[notify]\nowner = [\"local:default\"]\n"
+	if err := os.WriteFile(filepath.Join(s.home, "config.toml"), []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
 }

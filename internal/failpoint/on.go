@@ -14,9 +14,9 @@ import (
 
 // Variable tells this build what to do: "point=mode@n", several joined by commas. The mode happens
 // at the n-th hit of the point, counted from 1, and only there: crash (SIGKILL to ourselves), late (the same,
-// LateTime afterwards), error, stall (StallTime) or hang (for good). With a "!" at the end it happens in one
-// process only of those that share a file of hits. A broken.* name stands alone and holds for the whole life
-// of the process.
+// LateTime afterwards), error, full (the error of a disk without room), stall (StallTime) or hang (for good).
+// With a "!" at the end it happens in one process only of those that share a file of hits: the first that
+// comes there, and with "!k" the k-th. A broken.* name stands alone and holds for the whole life of the process.
 const Variable = "SCV_FAILPOINTS"
 
 // StallTime is how long a stalled point waits.
@@ -31,7 +31,7 @@ const HitsVariable = "SCV_FAILPOINTS_HITS"
 type plan struct {
 	mode string
 	at   int
-	once bool
+	turn int // of the one process that it happens in; 0: in each
 }
 
 var (
@@ -43,7 +43,7 @@ var (
 
 func init() {
 	for _, item := range append(strings.Split(os.Getenv(Variable), ","), strings.Split(trailer(), ",")...) {
-		item, once := strings.CutSuffix(item, "!")
+		item, which, alone := strings.Cut(item, "!")
 		point, what, planned := strings.Cut(item, "=")
 		if !planned {
 			broken[point] = true
@@ -51,10 +51,17 @@ func init() {
 		}
 		mode, at, _ := strings.Cut(what, "@")
 		n, err := strconv.Atoi(at)
+		turn := 0
+		if alone {
+			turn = 1
+		}
+		if which != "" && err == nil {
+			turn, err = strconv.Atoi(which)
+		}
 		if err != nil || n < 1 {
 			panic("cannot read " + Variable + ": " + item)
 		}
-		plans[point] = plan{mode, n, once}
+		plans[point] = plan{mode, n, turn}
 	}
 }
 
@@ -66,7 +73,7 @@ func Hit(point string) error {
 	now := planned && hits[point] == p.at
 	mu.Unlock()
 	line := point + "=" + p.mode
-	if !now || p.once && recorded(line) {
+	if !now || p.turn > 0 && !isTurn(line, p.turn) {
 		return nil
 	}
 	record(line)
@@ -78,6 +85,8 @@ func Hit(point string) error {
 		return nil
 	case "hang":
 		select {}
+	case "full":
+		return fmt.Errorf("failpoint %s: %w", point, syscall.ENOSPC)
 	case "stall":
 		time.Sleep(StallTime)
 		return nil
@@ -108,10 +117,20 @@ func trailer() string {
 	return string(tail[at+len(Trailer):])
 }
 
-// recorded reports whether a fault has happened already, in any process.
-func recorded(line string) bool {
-	b, err := os.ReadFile(os.Getenv(HitsVariable))
-	return err == nil && strings.Contains(string(b), line+"\n")
+// passing is what a process writes down that came to a fault before its turn.
+const passing = "passing "
+
+// isTurn reports whether a fault is this process's to have: the turn-th that comes to it.
+func isTurn(line string, turn int) bool {
+	b, _ := os.ReadFile(os.Getenv(HitsVariable)) // there is none before the first
+	if strings.Contains("\n"+string(b), "\n"+line+"\n") {
+		return false
+	}
+	if strings.Count(string(b), passing+line+"\n")+1 < turn {
+		record(passing + line)
+		return false
+	}
+	return true
 }
 
 // Broken reports whether a promise is broken on purpose.

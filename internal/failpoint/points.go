@@ -28,27 +28,32 @@ const (
 	RestartOld        = "restart.old"         // the running program is kept
 	RestartFile       = "restart.file"        // a small file of the hand-over
 	RestartHandover   = "restart.handover"    // the hand-over is agreed
+	RestartPlan       = "restart.plan"        // the plan is about to be stored
 	RestartAsk        = "restart.ask"         // an installed program is about to be asked what it is
 	RestartTry        = "restart.try"         // the new release is tried on a copy
+	RestartSwitching  = "restart.switching"   // that its time has come is about to be stored
 	RestartSnap       = "restart.snap"        // the store is kept
 	RestartExec       = "restart.exec"        // just before the daemon becomes another program
 	RestartBoot       = "restart.boot"        // the first act of a start
 	RestartBoots      = "restart.boots"       // a start is counted
 	RestartMigrate    = "restart.migrate"     // the schema moves, in a build with NewerSchema
+	RestartProving    = "restart.proving"     // the first change of the new release
 	RestartServing    = "restart.serving"     // the new release serves
 	RestartGuard      = "restart.guard"       // the guard begins to watch
 	RestartVerdict    = "restart.verdict"     // the verdict is given
 	RestartBinaryBack = "restart.binary.back" // the old release is installed again
 	RestartStoreBack  = "restart.store.back"  // the store is put back
+	RestartOutcome    = "restart.outcome"     // how it ended is about to be stored
 	RestartEnd        = "restart.end"         // the hand-over is forgotten
 	RestartClear      = "restart.clear"       // and what is left of it
+	RestartTold       = "restart.told"        // the owner is about to be told
 )
 
 // Restart lists them.
 var Restart = []string{
-	RestartAsk, RestartOld, RestartFile, RestartHandover, RestartTry, RestartGuard, RestartSnap, RestartExec, RestartBoot, RestartBoots,
-	RestartMigrate, RestartServing, RestartVerdict,
-	RestartBinaryBack, RestartStoreBack, RestartEnd, RestartClear,
+	RestartAsk, RestartOld, RestartFile, RestartHandover, RestartPlan, RestartTry, RestartSwitching, RestartGuard, RestartSnap,
+	RestartExec, RestartBoot, RestartBoots, RestartMigrate, RestartProving, RestartServing, RestartVerdict,
+	RestartBinaryBack, RestartStoreBack, RestartOutcome, RestartEnd, RestartClear, RestartTold,
 }
 
 // All lists the points, for the tests that walk them.

@@ -30,10 +30,16 @@ type started struct {
 // startInProcess runs a daemon over home inside a synctest bubble.
 func startInProcess(t *testing.T, home string, clk *clock.Virtual) *started {
 	t.Helper()
+	return startAfter(t, home, clk, &restart.Start{})
+}
+
+// startAfter is startInProcess after what the first act of the program has found.
+func startAfter(t *testing.T, home string, clk *clock.Virtual, found *restart.Start) *started {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	d := newDaemon(Options{
 		Home: home, Version: "test", Log: slog.New(slog.DiscardHandler), Getenv: func(string) string { return "" },
-		Environ: os.Environ(), Start: &restart.Start{}, inProcess: true, clock: clk,
+		Environ: os.Environ(), Start: found, inProcess: true, clock: clk,
 	}, process.NewTable())
 	for _, step := range d.steps() {
 		if err := step.run(ctx); err != nil {

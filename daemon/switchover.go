@@ -37,7 +37,8 @@ func (d *Daemon) switchOver(ctx context.Context, plan store.Restart) error {
 	if err != nil {
 		return err
 	}
-	if _, err := h.Installed(); err != nil { // before a copy is made of what nobody wants
+	mark, err := h.Installed()
+	if err != nil { // before a copy is made of what nobody wants
 		return err
 	}
 	if err := folder.Try(ctx, h, d.procs, d.o.Environ, d.copyTo); err != nil {
@@ -52,9 +53,8 @@ func (d *Daemon) switchOver(ctx context.Context, plan store.Restart) error {
 	if err := restart.StartGuard(ctx, folder, d.procs, d.o.Launch, d.world()); err != nil {
 		return err
 	}
-	mark, err := h.Installed()
-	if err != nil {
-		return err
+	if !h.Unchanged(mark) {
+		return restart.ErrReplaced
 	}
 	select {
 	case d.leaving <- departure{handover: h, mark: mark}:

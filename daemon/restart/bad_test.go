@@ -2,6 +2,7 @@ package restart_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -38,31 +39,27 @@ var badReleases = []badRelease{
 	{"newer schema, crashes while it migrates", []string{failpoint.NewerSchema, "restart.serving=crash@1"}, "before it had proven itself", false},
 }
 
-// TestBadReleasesAlone: whatever is wrong with a release, the old one serves again, with its store, and the
-// outcome is known, with nobody to start a daemon again.
-func TestBadReleasesAlone(t *testing.T) {
-	for _, bad := range badReleases {
-		t.Run(bad.name, func(t *testing.T) {
-			t.Parallel()
-			bad.mustFail(t, func(s *site) { s.startAlone() })
-		})
+// TestBadReleases: whatever is wrong with a release, the old one serves again, with its store, and the outcome
+// is known: with nobody to start a daemon again, and under a supervisor that starts whatever is installed. By
+// turns, and with time enough both.
+func TestBadReleases(t *testing.T) {
+	for i, bad := range badReleases {
+		for managed := range 2 {
+			if !long() && i%2 != managed {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s managed=%d", bad.name, managed), func(t *testing.T) {
+				t.Parallel()
+				bad.mustFail(t, managed == 1)
+			})
+		}
 	}
 }
 
-// TestBadReleasesManaged is the same under a supervisor that starts whatever is installed.
-func TestBadReleasesManaged(t *testing.T) {
-	for _, bad := range badReleases {
-		t.Run(bad.name, func(t *testing.T) {
-			t.Parallel()
-			bad.mustFail(t, func(s *site) { s.startManaged() })
-		})
-	}
-}
-
-func (bad badRelease) mustFail(t *testing.T, start func(*site)) {
+func (bad badRelease) mustFail(t *testing.T, managed bool) {
 	first := program(t, firstRelease)
 	s := newSite(t, first, "bin/scv")
-	start(s)
+	s.start(managed)
 	s.serves("1.0.0")
 	s.install(withFaults(t, program(t, secondRelease), bad.faults...))
 	s.mustAsk()

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"scv/internal/clock"
 )
@@ -61,6 +62,20 @@ func TestBeatsAreReadAsWritten(t *testing.T) {
 	}
 	if b, ok := f.readBeat(); !ok || b != want || b.age(clock.System{}.Now()) < 0 {
 		t.Errorf("read %+v, %v", b, ok)
+	}
+}
+
+// TestBeatsKeepTheirAge: a step of the clock makes no sign of life older or younger.
+func TestBeatsKeepTheirAge(t *testing.T) {
+	clk := clock.NewVirtual()
+	now := clk.Now()
+	b := Beat{BootID: now.BootID, Boot: int64(now.Boot)}
+	clk.Suspend(7 * time.Second)
+	for _, step := range []time.Duration{24 * time.Hour, -48 * time.Hour, time.Hour} {
+		clk.Step(step)
+		if age := b.age(clk.Now()).Round(time.Second); age != 7*time.Second {
+			t.Errorf("after a step of %s it is %s old", step, age)
+		}
 	}
 }
 

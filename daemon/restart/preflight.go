@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -115,12 +116,19 @@ func (h Handover) Installed() (string, error) {
 // Unchanged reports whether a mark still holds.
 func (h Handover) Unchanged(seen string) bool { return mark(h.Binary) == seen }
 
+// runningHash is kept once it is known: the program of a process stays what it is.
+var runningHash atomic.Pointer[string]
+
 // RunningHash is the SHA-256 of the program of this process.
 func RunningHash() (string, error) {
+	if known := runningHash.Load(); known != nil {
+		return *known, nil
+	}
 	sum, err := HashOf(running())
 	if err != nil {
 		return "", fmt.Errorf("cannot read our own program: %w", err)
 	}
+	runningHash.Store(&sum)
 	return sum, nil
 }
 

@@ -67,7 +67,7 @@ func repeat(t *testing.T, rounds int) {
 	silence := w.end()
 	t.Logf("%d restarts, longest silence %s, %d answers, %d failures", rounds, silence, w.answers.Load(), w.failed.Load())
 	if w.failed.Load() > 0 {
-		t.Errorf("%d callers were refused even on their second try", w.failed.Load())
+		t.Errorf("%d callers were refused even on their second try: %v", w.failed.Load(), w.why.Load())
 	}
 	if after := s.descriptors(pid); after > before+5 {
 		t.Errorf("%d descriptors are open, %d before", after, before)

@@ -24,7 +24,7 @@ func TestRestartInPlace(t *testing.T) {
 	}
 	t.Logf("longest silence %s, %d answers, %d failures", w.end(), w.answers.Load(), w.failed.Load())
 	if w.failed.Load() > 0 {
-		t.Errorf("%d callers were refused even on their second try", w.failed.Load())
+		t.Errorf("%d callers were refused even on their second try: %v", w.failed.Load(), w.why.Load())
 	}
 }
 

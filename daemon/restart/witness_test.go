@@ -20,10 +20,11 @@ type witness struct {
 	longest atomic.Int64
 	answers atomic.Int64
 	failed  atomic.Int64
+	why     atomic.Value // the last failure
 }
 
 // witnessPause leaves some of the machine to others.
-const witnessPause = 3 * time.Millisecond
+const witnessPause = 10 * time.Millisecond
 
 func (s *site) watch() *witness {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -54,6 +55,7 @@ func (s *site) watch() *witness {
 			})
 			cancel()
 			if err != nil && ctx.Err() == nil {
+				w.why.Store(err.Error())
 				w.failed.Add(1)
 			}
 		}

@@ -82,9 +82,7 @@ func newSite(t *testing.T, program, where string) *site {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(s.home, "config.toml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	s.writeConfig(config)
 	t.Cleanup(func() {
 		s.endAll()
 		if t.Failed() {
@@ -117,6 +115,16 @@ func (s *site) install(program string) {
 	}
 	if err != nil {
 		s.t.Fatal(err)
+	}
+}
+
+// start starts the daemon, under a supervisor or alone.
+func (s *site) start(managed bool) {
+	s.t.Helper()
+	if managed {
+		s.startManaged()
+	} else {
+		s.startAlone()
 	}
 }
 
@@ -354,7 +362,11 @@ func (s *site) mustAsk() {
 // configure replaces the agents of the site.
 func (s *site) configure(agents string) {
 	s.t.Helper()
-	text := agents + "\n[notify]\nowner = [\"local:default\"]\n"
+	s.writeConfig(agents + "\n[notify]\nowner = [\"local:default\"]\n")
+}
+
+func (s *site) writeConfig(text string) {
+	s.t.Helper()
 	if err := os.WriteFile(filepath.Join(s.home, "config.toml"), []byte(text), 0o600); err != nil {
 		s.t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -24,7 +25,8 @@ func WithRequestID(ctx context.Context, id string) context.Context {
 }
 
 // Do connects, runs fn, and closes. When the connection broke under it, which a restart of the daemon
-// does, it connects and runs fn once more, with the same request id. fn makes one request.
+// does, it connects and runs fn once more, with the same request id. Where the daemon is just about to go, or
+// to come, it does so for a moment, since nothing has happened then. fn makes one request.
 func Do(ctx context.Context, d Dialer, fn func(context.Context, *Client) error) error {
 	if _, named := ctx.Value(requestIDKey{}).(string); !named {
 		ctx = WithRequestID(ctx, randomName())
@@ -33,8 +35,22 @@ func Do(ctx context.Context, d Dialer, fn func(context.Context, *Client) error) 
 	if errors.Is(err, ErrLost) {
 		err = once(ctx, d, fn)
 	}
+	for until := time.Now().Add(startingLimit); errors.Is(err, ErrStarting) && time.Now().Before(until); {
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(startingPause):
+		}
+		err = once(ctx, d, fn)
+	}
 	return err
 }
+
+// How long Do goes on where a daemon listens and does not serve.
+const (
+	startingLimit = 3 * time.Second
+	startingPause = 20 * time.Millisecond
+)
 
 func once(ctx context.Context, d Dialer, fn func(context.Context, *Client) error) error {
 	c, err := Connect(ctx, d)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"strings"
@@ -259,3 +260,23 @@ func TestSocketPath(t *testing.T) {
 }
 
 func tmpSocket() string { return fmt.Sprintf("/tmp/scv-%d-8973cbc5/scv.sock", os.Getuid()) }
+
+// TestDoWaitsForADaemonThatStarts: it listens and does not serve yet.
+func TestDoWaitsForADaemonThatStarts(t *testing.T) {
+	server := start(t)
+	tries := 0
+	err := Do(t.Context(), SocketDialer(server.SocketPath()), func(ctx context.Context, c *Client) error {
+		_, err := c.Control(ctx, wire.StatusCommand{})
+		if tries++; tries == 2 {
+			s, err := Serve(t.Context(), server.DaemonConn, server.DaemonPassword(), "dev", []Endpoint{{"control", wire.SubjectControl, status}}, slog.New(slog.DiscardHandler))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(s.Close)
+		}
+		return err
+	})
+	if err != nil || tries != 3 {
+		t.Errorf("%v after %d tries", err, tries)
+	}
+}

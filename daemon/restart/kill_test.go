@@ -177,12 +177,13 @@ func (st step) judge(s *site, version string, asked error) {
 // left, a person starts the daemon, where one is needed.
 func (s *site) settles(person bool) (version string) {
 	s.t.Helper()
-	gone := 0
+	nobody := time.Now() // held the home since
 	s.await("it settles", func() bool {
-		if time.Sleep(40 * time.Millisecond); len(s.processes()) > 0 || !person {
-			gone = 0
-		} else if gone++; gone == 3 {
+		if s.holder().Alive() || !person {
+			nobody = time.Now()
+		} else if time.Since(nobody) > 200*time.Millisecond && len(s.processes()) == 0 {
 			s.startAlone()
+			nobody = time.Now()
 		}
 		left := slices.DeleteFunc(s.files(), func(name string) bool { return name == "guard.log" })
 		if len(left) > 0 || !s.happened() || !s.holder().Alive() {

@@ -2,7 +2,6 @@ package restart_test
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -54,14 +53,7 @@ func withFaults(t *testing.T, program string, faults ...string) string {
 	if len(faults) == 0 {
 		return program
 	}
-	b, err := os.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
 	path := filepath.Join(t.TempDir(), "scv")
-	b = append(b, failpoint.Trailer+strings.Join(faults, ",")...)
-	if err := os.WriteFile(path, b, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, appendTo(path, program, failpoint.Trailer+strings.Join(faults, ",")))
 	return path
 }

@@ -1,7 +1,9 @@
 package restart_test
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -105,16 +107,26 @@ func TestAWorkingAgentSurvives(t *testing.T) {
 
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
-	b, err := os.ReadFile(from)
-	if err == nil {
-		err = os.WriteFile(to+".new", b, 0o755)
-	}
-	if err == nil {
-		err = os.Rename(to+".new", to)
-	}
+	must(t, appendTo(to+".new", from, ""))
+	must(t, os.Rename(to+".new", to))
+}
+
+// appendTo makes a program of another one and some text.
+func appendTo(path, from, text string) error {
+	in, err := os.Open(from)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
+	defer in.Close()
+	out, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if err == nil {
+		_, err = out.WriteString(text)
+	}
+	return errors.Join(err, out.Close())
 }
 
 // turn makes a link lead elsewhere in one step.

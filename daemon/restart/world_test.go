@@ -106,16 +106,7 @@ func tailOf(path string, lines int) string {
 // install puts a program in place in one step, as make install does.
 func (s *site) install(program string) {
 	s.t.Helper()
-	b, err := os.ReadFile(program)
-	if err == nil {
-		err = os.WriteFile(s.binary+".new", b, 0o755)
-	}
-	if err == nil {
-		err = os.Rename(s.binary+".new", s.binary)
-	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	copyFile(s.t, program, s.binary)
 }
 
 // start starts the daemon, under a supervisor or alone.
@@ -243,7 +234,7 @@ const limit = 90 * time.Second
 // await waits for a condition.
 func (s *site) await(what string, ok func() bool) {
 	s.t.Helper()
-	for deadline := time.Now().Add(limit); !ok(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(limit); !ok(); time.Sleep(25 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			status, err := s.status()
 			s.t.Fatalf("it never happened: %s (status: %s pid %d, %v; files: %v)", what, status.Version, status.PID, err, s.files())

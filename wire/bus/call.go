@@ -35,9 +35,11 @@ func Do(ctx context.Context, d Dialer, fn func(context.Context, *Client) error) 
 	if errors.Is(err, ErrLost) {
 		err = once(ctx, d, fn)
 	}
-	for until := time.Now().Add(startingLimit); errors.Is(err, ErrStarting) && time.Now().Before(until); {
+	moment, cancel := context.WithTimeout(ctx, startingLimit)
+	defer cancel()
+	for errors.Is(err, ErrStarting) {
 		select {
-		case <-ctx.Done():
+		case <-moment.Done():
 			return err
 		case <-time.After(startingPause):
 		}

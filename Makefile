@@ -18,7 +18,7 @@ DARWIN := CGO_ENABLED=0 GOOS=darwin GOARCH=arm64
 TESTFLAGS ?= -p 2 -parallel 6 -count=1 -timeout 25m
 
 # The tests that `make nightly` runs longer than `make check` does.
-NIGHTLY := Crashes|Failpoints|PowerCut|Damaged|Malformed|Spoofed
+NIGHTLY := Crashes|Failpoints|PowerCut|Damaged|Malformed|Spoofed|WhileARunRegisters
 NIGHTLYRUNS := PidUsedAgain|EveryShape|JustAfterTheSpawn|FinishedRuns|ManyRuns|EachRunIs|WithoutEnd
 
 .DEFAULT_GOAL := help

@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,10 +31,16 @@ func TestAsAnOrdinaryUser(t *testing.T) {
 	installed, err := exec.LookPath("scv")
 	must(err)
 	must(copyProgram(installed, program))
+	if rises, err := exec.LookPath("setpriv"); err == nil { // for an agent that becomes root
+		must(copyProgram(rises, filepath.Join(dir, "setpriv")))
+		must(os.Chmod(filepath.Join(dir, "setpriv"), 0o755|os.ModeSetuid))
+	}
 	must(os.Mkdir(home, 0o700))
 	writeConfig(t, home, `
 [agents.answers]
 command = ["sh", "-c", "read -r x; echo said $x"]
+[agents.rises]
+command = ["`+filepath.Join(dir, "setpriv")+`", "--reuid=0", "--regid=0", "--clear-groups", "sleep", "300"]
 [agents.hides]
 command = ["sh", "-c", "cat >/dev/null; sleep 300 & setsid sleep 300 & (setsid env -i sleep 300 &) ; wait"]
 `)
@@ -69,6 +77,7 @@ command = ["sh", "-c", "cat >/dev/null; sleep 300 & setsid sleep 300 & (setsid e
 		}
 	}
 	says("stopped "+handle, "kill", handle)
+	survives(t, says, scv)
 	if doctor := says("nothing is broken", "doctor"); !strings.Contains(doctor, "ok    cgroup") && !strings.Contains(doctor, "warn  cgroup       runs get no cgroup of their own") {
 		t.Errorf("doctor does not say what holds of cgroups:\n%s", doctor)
 	}
@@ -77,6 +86,46 @@ command = ["sh", "-c", "cat >/dev/null; sleep 300 & setsid sleep 300 & (setsid e
 		t.Errorf("the daemon: %v", err)
 	}
 	awaitNobody(t, home)
+}
+
+// survives: an agent that has become another user cannot be killed. The kill names it and does not report it gone,
+// and it stays on record until it is.
+func survives(t *testing.T, says func(want string, args ...string) string, scv func(args ...string) *exec.Cmd) {
+	t.Helper()
+	handle := strings.TrimSpace(says("rises-", "delegate", "--background", "rises", "rise"))
+	var pid string
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if found := regexp.MustCompile(`"pid":([0-9]+)`).FindStringSubmatch(says("", "delegations", "--json")); found != nil {
+			pid = found[1]
+			status, err := os.ReadFile("/proc/" + pid + "/status")
+			if err == nil && strings.Contains(string(status), "\nUid:\t0\t0\t0\t0\n") {
+				break
+			}
+		}
+		if time.Now().After(end) {
+			t.Logf("nothing was tested of what survives: no process can become root here: %s", says("", "delegations", "--all"))
+			return
+		}
+	}
+	n, err := strconv.Atoi(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Kill(n, syscall.SIGKILL) }()
+	out, err := scv("kill", handle).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), pid) || strings.Contains(string(out), "stopped "+handle) {
+		t.Errorf("the kill of what cannot be killed: %v: %s", err, out)
+	}
+	t.Logf("%s", out)
+	says(handle, "delegations", "--all")
+	if err := syscall.Kill(n, syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+	for end := time.Now().Add(20 * time.Second); !strings.Contains(says("", "delegations", "--all"), "no agent is running"); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("it is still on record: %s", says("", "delegations", "--all"))
+		}
+	}
 }
 
 func copyProgram(from, to string) error {

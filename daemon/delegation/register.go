@@ -136,7 +136,7 @@ func (k *Keeper) lookAgain() {
 // WhyLost is why nobody knows how a run ended, as a sentence.
 func (k *Keeper) WhyLost(handle string) string {
 	d, known, err := k.Record(handle)
-	if err == nil && known && d.Leader.Boot != "" && d.Leader.Boot != k.o.Self.Boot {
+	if err == nil && known && d.Owner.Boot != "" && d.Owner.Boot != k.o.Self.Boot { // a leader may not be known yet
 		return "The machine was restarted while the agent was at work."
 	}
 	return "SCV was stopped while the agent was at work."

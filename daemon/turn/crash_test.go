@@ -19,7 +19,10 @@ import (
 func (w *world) earlier(handle string, d store.Delegation, out string) {
 	w.t.Helper()
 	d.Agent, d.Session, d.Account, d.Conversation = "fake", "chat-1", account, "c"
-	d.Owner, d.Started, d.Depth = store.ProcessID{PID: 4 << 20, Start: 1, Boot: "gone"}, w.clk.Now(), 1
+	d.Started, d.Depth = w.clk.Now(), 1
+	if d.Owner = (store.ProcessID{PID: 4 << 20, Start: 1, Boot: "gone"}); d.Leader.Boot != "" {
+		d.Owner.Boot = d.Leader.Boot
+	}
 	must(w.t, w.store.Observe(w.t.Context(), func(tx *store.Observation) error { return tx.PutDelegation(handle, d) }))
 	must(w.t, os.MkdirAll(w.file("runs/"+handle), 0o700))
 	must(w.t, os.WriteFile(w.file("runs/"+handle+"/out"), []byte(out), 0o600))
@@ -27,10 +30,23 @@ func (w *world) earlier(handle string, d store.Delegation, out string) {
 
 func begun(handle string) func(*store.Claim) { return func(c *store.Claim) { c.Handle = handle } }
 
-// A crash after a turn was marked: it is explained once, over two restarts, and never run again.
+// A crash or a reboot after a turn was marked: it is explained once, over two restarts, and never run again.
 func TestInterrupted(t *testing.T) {
-	live := store.Delegation{State: store.RunLive, Leader: store.ProcessID{PID: 4 << 20, Start: 1, Boot: "gone"}}
-	for name, record := range map[string]*store.Delegation{"not on record": nil, "starting": {State: store.RunStarting}, "live": &live} {
+	boot := clock.System{}.Now().BootID
+	live := func(boot string) *store.Delegation {
+		return &store.Delegation{State: store.RunLive, Leader: store.ProcessID{PID: 4 << 20, Start: 1, Boot: boot}}
+	}
+	const crash, reboot = "SCV was stopped", "The machine was restarted"
+	for name, test := range map[string]struct {
+		record *store.Delegation
+		why    string
+	}{
+		"not on record":            {nil, crash},
+		"starting before a reboot": {&store.Delegation{State: store.RunStarting}, reboot},
+		"live before a reboot":     {live("gone"), reboot},
+		"live before a crash":      {live(boot), crash},
+	} {
+		record := test.record
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.agents = scripted(map[string]testexe.Script{"fake": {{WritePID: w.file("ran")}}})
@@ -45,7 +61,7 @@ func TestInterrupted(t *testing.T) {
 			}
 			w.stop()
 			replies := w.replies()
-			if len(replies) != 1 || !strings.Contains(replies[0].Text, "while the agent was at work. Your message") || replies[0].Kind != "failure" || replies[0].InReplyTo != "m1" {
+			if len(replies) != 1 || !strings.HasPrefix(replies[0].Text, test.why+" while the agent was at work. Your message") || replies[0].Kind != "failure" || replies[0].InReplyTo != "m1" {
 				t.Errorf("replies %+v", replies)
 			}
 			if exists(w.file("ran")) {

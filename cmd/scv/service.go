@@ -97,9 +97,13 @@ func (a *app) awaitServing(k *keeper, before int) (wire.DaemonStatus, error) {
 	defer cancel()
 	defer a.sayWaiting(quiet)()
 	first, active := -1, time.Now()
+	var last service.State
 	for {
 		status, err := a.askOnce(ctx)
 		st, unknown := k.State(ctx)
+		if unknown == nil {
+			last = st
+		}
 		if unknown == nil && first < 0 {
 			first = st.Ended
 		}
@@ -112,7 +116,7 @@ func (a *app) awaitServing(k *keeper, before int) (wire.DaemonStatus, error) {
 		case err == nil && unknown == nil && st.PID == int(status.PID) && st.PID != before:
 			return status, nil
 		case ctx.Err() != nil || unknown == nil && st.Ended > first+1 || time.Since(active) > idleLimit:
-			return status, a.didNotStay(k, st)
+			return status, a.didNotStay(k, last)
 		}
 		pause(ctx, a.pace.watch/5)
 	}

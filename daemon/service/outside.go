@@ -41,8 +41,16 @@ func OutsideOf(environ []string, procs *process.Table) *Outside {
 		return nil
 	}
 	return &Outside{
-		user: strings.Contains(path, "/user@"), procs: procs, path: valueOf(environ, "PATH"), env: environ,
+		user: strings.Contains(path, "/user@"), procs: procs, path: valueOf(environ, "PATH"), env: unspoken(environ),
 	}
+}
+
+// unspoken is an environment without the way to speak for this process.
+func unspoken(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return name == envSocket || name == envWatchdog || name == envWatched
+	})
 }
 
 // ownCgroup is the cgroup by which systemd knows this process, "" where there is none.

@@ -26,6 +26,7 @@ import (
 	"scv/daemon/process"
 	"scv/daemon/reconcile"
 	"scv/daemon/restart"
+	"scv/daemon/service"
 	"scv/daemon/transport"
 	"scv/daemon/turn"
 	"scv/internal/clock"
@@ -55,7 +56,6 @@ type Options struct {
 	Stderr  *os.File        // of this process, for a daemon that serves in its place
 	Start   *restart.Start  // what Boot has found; nil: nothing
 	Signals process.Signals // that ask for the end
-	Launch  restart.Launch
 
 	// clock and inProcess are for tests in virtual time: no socket, no subreaper.
 	clock     clock.Clock
@@ -93,6 +93,9 @@ type Daemon struct {
 	told      onceSet // runs whose owner heard that they tried a closed door
 	rooms     rooms
 
+	pulse   *service.Pulse
+	outside *service.Outside // nil where a session of its own is outside enough
+
 	serving atomic.Pointer[transport.Server] // nil until it takes connections
 	leaving chan departure                   // has an element once the daemon goes over to another release
 	moving  moving
@@ -112,8 +115,13 @@ func Run(ctx context.Context, o Options) error {
 		o.Start = &restart.Start{Role: lock.Daemon}
 	}
 	procs := process.NewTable()
+	pulse := service.NewPulse(service.NotifyOf(o.Getenv, os.Getpid()), o.Log)
+	defer pulse.Start()()
+	outside := service.OutsideOf(o.Environ, procs)
 	for {
-		again, err := newDaemon(o, procs).run(ctx)
+		d := newDaemon(o, procs)
+		d.pulse, d.outside = pulse, outside
+		again, err := d.run(ctx)
 		if again == nil {
 			return err
 		}
@@ -130,6 +138,7 @@ func newDaemon(o Options, procs *process.Table) *Daemon {
 
 // run is one life. It returns with what the next one starts with, if there is to be one.
 func (d *Daemon) run(ctx context.Context) (again *restart.Start, err error) {
+	d.pulse.Busy(startLimit)
 	defer func() { d.rooms.stop(d.log) }()
 	defer func() { d.noteFailure(err) }() // while the log is still open
 	for _, step := range d.steps() {
@@ -137,6 +146,7 @@ func (d *Daemon) run(ctx context.Context) (again *restart.Start, err error) {
 			err = step.run(ctx)
 		}
 		if ctx.Err() != nil {
+			d.pulse.Stopping()
 			d.noteStop()
 			return nil, nil
 		}
@@ -154,9 +164,11 @@ func (d *Daemon) run(ctx context.Context) (again *restart.Start, err error) {
 		return nil, err
 	}
 	d.phase(restart.Serving)
+	d.pulse.Serving("serving "+d.home.Path, d.answers)
 	d.log.Info("serving", "home", d.home.Path, "pid", d.self.PID, "version", d.o.Version)
 	select {
 	case <-ctx.Done():
+		d.pulse.Stopping()
 		d.noteStop()
 	case err := <-d.proving.lost:
 		return nil, err

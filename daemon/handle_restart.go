@@ -44,7 +44,7 @@ func (d *Daemon) examinedPlan(ctx context.Context, c call, ask wire.RestartWhenI
 	if err != nil {
 		return plan, err
 	}
-	obstacles := d.obstacles()
+	obstacles := d.obstacles(ctx)
 	if err := restart.Examine(asked, restart.Release{}, restart.Release{Version: asked.Version}, obstacles); err != nil {
 		return plan, err // there is no use in asking the program
 	}
@@ -99,7 +99,7 @@ func (d *Daemon) askedBy(c call, ask wire.RestartWhenIdleCommand) (restart.Asked
 }
 
 // obstacles is what keeps this daemon from any restart.
-func (d *Daemon) obstacles() (o restart.Obstacles) {
+func (d *Daemon) obstacles(ctx context.Context) (o restart.Obstacles) {
 	switch folder := filepath.Dir(d.o.Start.Binary); {
 	case len(d.o.Args) == 0:
 		o.NoGuard = "this daemon was not started in a way that it could repeat"
@@ -107,8 +107,8 @@ func (d *Daemon) obstacles() (o restart.Obstacles) {
 		o.Init = true
 	case unix.Access(folder, unix.W_OK) != nil:
 		o.Unwritable = fmt.Sprintf("the folder %s of the program cannot be written, so the old release could not be put back", folder)
-	case d.o.Getenv("INVOCATION_ID") != "" && d.o.Launch == nil:
-		o.NoGuard = "this daemon runs as a unit, and nothing could be started outside of it that would watch over the restart"
+	default:
+		o.NoGuard = d.noWayOutside(ctx)
 	}
 	return o
 }

@@ -28,6 +28,7 @@ type moving struct {
 // life of this very process starts with, so that the old release serves again at once.
 func (d *Daemon) depart(ctx context.Context, to departure) (again *restart.Start, err error) {
 	d.log.Info("going over to another release", "from", d.o.Version, "to", to.handover.New.Version)
+	d.pulse.Busy(departLimit)
 	d.moving.under, d.rooms.cause = true, delegation.ErrMoving
 	// What may take long ends first, while requests are still answered.
 	d.rooms.before("runs", "delegations", "housekeeping", "live agents", "turns")

@@ -32,7 +32,11 @@ func Preflight(ctx context.Context, o Options) (schema uint64, err error) {
 		{"configuration", d.loadConfig},
 		{"store", func(ctx context.Context) error { return d.openReady(ctx, d.home.join(layout.Store)) }},
 		{"socket", d.openQuietDoor},
-		{"status", d.askSelf},
+		{"status", func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, preflightWait)
+			defer cancel()
+			return d.askSelf(ctx)
+		}},
 	} {
 		if err := step.run(ctx); err != nil {
 			return 0, fmt.Errorf("cannot start (%s): %w", step.name, err)
@@ -55,8 +59,6 @@ func (d *Daemon) openQuietDoor(ctx context.Context) error {
 
 // askSelf is one request over the socket, as any client's.
 func (d *Daemon) askSelf(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, preflightWait)
-	defer cancel()
 	client, err := bus.Connect(ctx, bus.SocketDialer(d.transport.SocketPath()))
 	if err != nil {
 		return err

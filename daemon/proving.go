@@ -45,7 +45,7 @@ func (d *Daemon) beginProving(context.Context) error {
 	d.proving.Probation = p
 	d.takeUpGuard(p.Folder())
 	means := restart.Means{
-		Procs: d.procs, Signals: d.o.Signals, Log: d.log, Launch: d.o.Launch, Leave: d.leaveSoon,
+		Procs: d.procs, Signals: d.o.Signals, Log: d.log, Launch: d.launch(), Leave: d.leaveSoon,
 	}
 	d.rooms.running("probation", func(ctx context.Context) error {
 		if err := p.Watch(ctx, means); err != nil {

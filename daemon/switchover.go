@@ -50,7 +50,7 @@ func (d *Daemon) switchOver(ctx context.Context, plan store.Restart) error {
 	if err := folder.NoteAccounts(d.connected()); err != nil {
 		return err
 	}
-	if err := restart.StartGuard(ctx, folder, d.procs, d.o.Launch, d.world()); err != nil {
+	if err := restart.StartGuard(ctx, folder, d.procs, d.launch(), d.world()); err != nil {
 		return err
 	}
 	if !h.Unchanged(mark) {

@@ -12,8 +12,10 @@ type commands struct {
 	globals
 
 	Run         runCmd         `cmd:"" help:"Run the daemon in the foreground."`
+	Start       startCmd       `cmd:"" help:"Have the daemon kept running by systemd or launchd."`
+	Stop        stopCmd        `cmd:"" help:"Stop the daemon."`
 	Status      statusCmd      `cmd:"" help:"Show how the daemon and its channels are."`
-	Restart     restartCmd     `cmd:"" help:"Restart into a newly installed release."`
+	Restart     restartCmd     `cmd:"" help:"Restart the daemon, or go over to a newly installed release."`
 	Logs        logsCmd        `cmd:"" help:"Show what the daemon logged."`
 	Doctor      doctorCmd      `cmd:"" help:"Look for what is wrong here, and say what to do."`
 	Reload      reloadCmd      `cmd:"" help:"Reread the configuration and apply it now."`

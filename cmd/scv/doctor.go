@@ -44,7 +44,7 @@ type patient struct {
 // looks are made in this order; the daemon comes early, because others depend on whether it answers.
 func (p *patient) looks() []func() []finding {
 	return []func() []finding{
-		p.lookAtHome, p.lookAtConfig, p.lookAtDaemon, p.lookAtLock, p.lookAtStore, p.lookAtLog, p.lookAtAgents, p.lookAtMachine,
+		p.lookAtHome, p.lookAtConfig, p.lookAtDaemon, p.lookAtService, p.lookAtLock, p.lookAtStore, p.lookAtLog, p.lookAtAgents, p.lookAtMachine,
 	}
 }
 
@@ -115,7 +115,7 @@ func (p *patient) lookAtDaemon() []finding {
 	switch exitCode(p.down) {
 	case exitOK:
 	case exitNoDaemon:
-		return []finding{{"daemon", shaky, "none is running", "start it: " + p.a.command("run")}}
+		return []finding{{"daemon", shaky, "none is running", "start it: " + p.a.command("run") + ", or have it kept running: " + p.a.command("start")}}
 	default:
 		return []finding{{"daemon", broke, p.down.Error(), hintOf(p.down)}}
 	}

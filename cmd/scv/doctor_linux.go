@@ -83,7 +83,7 @@ func (p *patient) lookAtCgroup() finding {
 	if err != nil {
 		return finding{
 			"cgroup", shaky, "runs get no cgroup of their own, so a process that hides from its run outlives a crash of the daemon: " + err.Error(),
-			"have systemd start the daemon with Delegate=yes, as in: systemd-run --user --scope -p Delegate=yes " + p.a.command("run"),
+			"have systemd keep the daemon, which then gives it cgroups: " + p.a.command("start"),
 		}
 	}
 	runs, without := p.withoutCgroup()

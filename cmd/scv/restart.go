@@ -22,18 +22,21 @@ type restartCmd struct {
 }
 
 func (*restartCmd) Help() string {
-	return "The daemon looks at what is installed at its own path, waits until whoever asks has finished and no owner " +
+	return "Alone it has the service manager end the daemon and start it again, at once (see scv start). With --when-idle the " +
+		"daemon looks at what is installed at its own path, waits until whoever asks has finished and no owner " +
 		"message is being answered, and goes over to the new release in place. The old one is kept and comes back if the " +
-		"new one does not prove itself. Agents may ask for it too. Exit code: 0 scheduled (with --wait: updated), " +
-		"1 refused or failed, 3 no daemon."
+		"new one does not prove itself. Agents may ask for that too. Exit code: 0 scheduled (with --wait: updated; alone: it " +
+		"serves), 1 refused or failed, 3 no daemon."
 }
 
 func (*restartCmd) example() string { return "scv restart --when-idle --wait" }
 
 func (c *restartCmd) Run(a *app) error {
 	switch {
+	case !c.WhenIdle && !c.DryRun && (c.Version != "" || c.Commit != "" || c.MaxWait != 0 || c.Wait || c.JSON):
+		return failf(exitUsage, "try: "+c.example(), "that needs --when-idle: without it the service is restarted at once, whatever is installed")
 	case !c.WhenIdle && !c.DryRun:
-		return failf(exitUsage, "try: "+c.example(), "say --when-idle: a daemon that a person stops and starts loses nothing either")
+		return c.now(a)
 	case c.MaxWait < 0:
 		return failf(exitUsage, "try: scv restart --when-idle --max-wait 10m", "--max-wait cannot be less than nothing")
 	case c.DryRun:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"scv/daemon/service"
 	"scv/internal/testexe"
 )
 
@@ -32,12 +33,20 @@ func setupScript(env *testscript.Env) error {
 	home := filepath.Join(env.WorkDir, "home")
 	env.Setenv("SCV_HOME", home)
 	env.Setenv(testexe.RootVariable, os.Getenv(testexe.RootVariable))
+	env.Defer(func() { endDaemon(home) })
 	for path, mode := range map[string]os.FileMode{home: 0o700, filepath.Join(home, "config.toml"): 0o600} {
 		if err := os.Chmod(path, mode); err != nil && !os.IsNotExist(err) {
 			return err
 		}
 	}
 	return nil
+}
+
+// endDaemon ends a daemon that a script has left: one that a service manager started is no child of it.
+func endDaemon(home string) {
+	if h, held := service.HolderOf(home); held {
+		_ = syscall.Kill(h.PID, syscall.SIGKILL)
+	}
 }
 
 // eventually REGEXP PROGRAM ARG... runs a program again and again until it succeeds and its output

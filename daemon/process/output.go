@@ -22,12 +22,24 @@ var errLimit = errors.New("it took too long and was ended")
 // Output runs a child of ours to its end, or to the limit, and returns what it printed. It is for short
 // work that this process must not do itself, because it could be killed by it.
 func (t *Table) Output(ctx context.Context, spec Spec, limit time.Duration) ([]byte, Exit, error) {
+	return t.output(ctx, spec, limit, false)
+}
+
+// Words is Output with what the child complains about among it, for a person to read.
+func (t *Table) Words(ctx context.Context, spec Spec, limit time.Duration) ([]byte, Exit, error) {
+	return t.output(ctx, spec, limit, true)
+}
+
+func (t *Table) output(ctx context.Context, spec Spec, limit time.Duration, complaints bool) ([]byte, Exit, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, Exit{}, fmt.Errorf("cannot start %q: %w", spec.Path, err)
 	}
 	defer r.Close()
 	spec.Stdout = w
+	if complaints {
+		spec.Stderr = w
+	}
 	child, err := t.Spawn(spec)
 	w.Close()
 	if err != nil {

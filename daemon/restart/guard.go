@@ -49,6 +49,7 @@ func (g *Guard) Run(ctx context.Context) error {
 		return errors.Join(err, errors.New("cannot guard: no restart is under way"))
 	}
 	g.handover = h
+	g.Environ = g.folder.borrow(g.Environ) // before the lock, after which nobody waits for it
 	if g.self, err = process.Self(); err != nil {
 		return err
 	}

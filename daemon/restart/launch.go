@@ -15,9 +15,10 @@ import (
 	"scv/daemon/process"
 )
 
-// Launch starts a program outside of our own fate and gives its process, where a session of its own is not
-// enough for that: under a service manager that ends whatever belongs to the service. Nil: a session is.
-type Launch func(ctx context.Context, spec process.Spec) (process.ID, error)
+// Launch starts a program outside of our own fate, where a session of its own is not enough for that: under a
+// service manager that ends whatever belongs to the service. Which process it is shows in the guard's lock. The
+// program has the environment of the service manager. Nil: a session is enough.
+type Launch func(ctx context.Context, spec process.Spec) error
 
 // guardReady is how long a guard may need until it watches.
 const guardReady = 5 * time.Second
@@ -40,15 +41,16 @@ func StartGuard(ctx context.Context, f Folder, procs *process.Table, launch Laun
 			return slices.Contains(notForHeirs, name)
 		}),
 	}
-	id, err := startGuard(ctx, procs, launch, spec)
+	alive, over, err := f.startGuard(ctx, procs, launch, spec)
 	if err != nil {
 		return fmt.Errorf("cannot start the guard: %w", err)
 	}
+	defer over()
 	for deadline := time.Now().Add(guardReady); ; {
 		switch {
 		case f.guarded():
 			return nil
-		case !id.Alive():
+		case !alive():
 			return errors.New("cannot start the guard: it has ended at once; " + f.join(fileEvents) + " may say why")
 		case time.Now().After(deadline):
 			return errors.New("cannot start the guard: it does not watch")
@@ -63,16 +65,19 @@ func StartGuard(ctx context.Context, f Folder, procs *process.Table, launch Laun
 
 const guardPoll = 2 * time.Millisecond
 
-func startGuard(ctx context.Context, procs *process.Table, launch Launch, spec process.Spec) (process.ID, error) {
+// startGuard gives a way to tell whether the guard lives, as far as that is known before it has its lock, and
+// what is to be called once it has.
+func (f Folder) startGuard(ctx context.Context, procs *process.Table, launch Launch, spec process.Spec) (alive func() bool, over func(), err error) {
 	if launch != nil {
-		return launch(ctx, spec)
+		over, err = f.lend(spec.Env, func() error { return launch(ctx, spec) })
+		return func() bool { return true }, over, err
 	}
 	child, err := procs.Spawn(spec)
 	if err != nil {
-		return process.ID{}, err
+		return nil, nil, err
 	}
 	go child.Wait() // it is reaped, and its end shows in its lock
-	return child.ID(), nil
+	return child.ID().Alive, func() {}, nil
 }
 
 // guarded reports whether a guard lives.

@@ -30,6 +30,8 @@ func buildRelease(version string, times map[string]string) (string, error) {
 	for name, value := range times {
 		stamp += " -X scv/daemon/restart." + name + "=" + value
 	}
+	// What counts only where INVOCATION_ID says so too: the daemon runs in a unit.
+	stamp += " -X scv/daemon/service.cgroupStamp=/user.slice/user@0.service/app.slice/scv.service"
 	out, err := exec.Command("go", "build", "-buildvcs=false", "-tags", "failpoints", "-ldflags", stamp, "-o", path, "scv/cmd/scv").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)

@@ -45,6 +45,7 @@ var rooms = []Room{
 
 	{"daemon/process", append([]string{"daemon/caller"}, effects...), "it has the power to kill and must not know why; caller lends it plain types"},
 	{"daemon/lock", append([]string{"daemon/process"}, plain...), "the right to a home is one file: it knows processes, and not what is done with the home"},
+	{"daemon/service", []string{"daemon/process", "daemon/lock", "internal/layout", "internal/failpoint"}, "it knows how a service manager is spoken to, and of SCV itself no more than how it is started and who holds a home"},
 	{"daemon/restart", append([]string{"store", "daemon/process", "daemon/lock", "internal/layout"}, effects...), "it must work where config, store and bus do not: of those it knows plain records at most"},
 	{"daemon/caller", plain, "a pure decision over facts: who may what is read in one place"},
 	{"daemon/confirm", plain, "pure rules: every race of a question is read in one place"},
@@ -71,6 +72,13 @@ var handFiles = map[string][]string{
 	"run.go":   {"daemon", "daemon/restart"},
 	"boot.go":  {"daemon/restart"},
 	"guard.go": {"daemon", "daemon/restart"}, // the other processes of a restart
+
+	"service.go":        {"daemon/service", "daemon/process", "daemon/restart"}, // which program is to be kept running
+	"start.go":          {"daemon/service"},
+	"stop.go":           {"daemon/service"},
+	"restart_now.go":    {"daemon/service"},
+	"doctor_service.go": {"daemon/service"},
+
 	"store.go": {"store", "migrations"},
 
 	"store_examine.go": {"store"},

@@ -62,6 +62,9 @@ var All = []string{
 	SendBefore, SendAfter, RunFiles, CgroupMake, CgroupKill, CgroupRemove, SocketRemove,
 }
 
+// ServiceFile is where the file of a unit takes its place, in the hand's process.
+const ServiceFile = "service.file"
+
 // The faults that a harness must be able to find: each breaks one promise on purpose.
 const (
 	BrokenSync  = "broken.sync"  // commits are not synced to the disk

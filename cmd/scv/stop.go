@@ -1,0 +1,70 @@
+package main
+
+import (
+	"scv/daemon/service"
+)
+
+type stopCmd struct{}
+
+func (*stopCmd) Help() string {
+	return "What scv start has installed stays: the daemon comes back with your next login, or with scv start. A daemon " +
+		"that the service manager does not keep is asked to end by SIGTERM, once it is certain that it is the one which " +
+		"holds this home. Runs of agents end with the daemon. Exit code: 0 none runs any more, 1 one still does."
+}
+
+func (*stopCmd) example() string { return "scv stop" }
+
+func (c *stopCmd) Run(a *app) error {
+	k, err := a.forPerson("stop")
+	if err != nil {
+		return err
+	}
+	stopped, err := a.stopUnit(k)
+	if err != nil {
+		return err
+	}
+	h, held := service.HolderOf(k.home)
+	if !held {
+		if !stopped {
+			a.say("no daemon runs for %s", line(k.home))
+		}
+		return nil
+	}
+	a.note("%s does not keep the daemon that serves here, pid %d: asking it to stop", k.Name(), h.PID)
+	if err := h.End(a.ctx); err != nil {
+		if a.ctx.Err() != nil {
+			return errInterrupted
+		}
+		return failf(exitFailed, "see "+a.command("logs"), "%w", err)
+	}
+	a.say("the daemon has stopped, pid %d", h.PID)
+	if again, held := service.HolderOf(k.home); held {
+		return failf(exitFailed, "stop it where it is kept running", "somebody has started it again, pid %d", again.PID)
+	}
+	return nil
+}
+
+// stopUnit stops what the manager keeps, if it is there and keeps anything. Without a unit it is not asked.
+func (a *app) stopUnit(k *keeper) (stopped bool, err error) {
+	if standing, _, err := service.Installed(k, k.wanted); err == nil && standing == service.Absent {
+		return false, nil
+	}
+	st, err := k.State(a.ctx)
+	if err != nil { // one that is not there keeps nothing
+		a.note("%s cannot be asked about %s: %s", k.Name(), line(k.Unit()), line(err.Error()))
+		return false, nil
+	}
+	if !st.Active {
+		return false, nil
+	}
+	if err := k.Stop(a.ctx); err != nil {
+		if a.ctx.Err() != nil {
+			return false, errInterrupted
+		}
+		return false, failf(exitFailed, "", "cannot stop %s: %w", k.Unit(), err)
+	}
+	a.say("%s has stopped %s", k.Name(), line(k.Unit()))
+	_, forget := k.Advice()
+	a.note("it starts again with your next login; for good: %s", line(forget))
+	return true, nil
+}

@@ -1,0 +1,3 @@
+package service
+
+const abstractSockets = true

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	"github.com/go-json-experiment/json"
 )
 
 // socket is one long connection of an app.
@@ -33,6 +34,7 @@ const (
 // Codes of the endpoint and the handshake.
 const (
 	codeAuthFailed = 514
+	codeInternal   = 1000040343
 	codeTooMany    = 1000040350
 )
 
@@ -42,11 +44,11 @@ func (p *Platform) endpoint(c *call) answer {
 		AppID     string `json:"AppID"`
 		AppSecret string `json:"AppSecret"`
 	}
-	if err := c.json(&asked); err != nil {
-		return refuse(http.StatusOK, 1, "system busy")
-	}
+	err := json.Unmarshal(c.text, &asked) // the vendor's Go client names no type
 	app := p.app(asked.AppID)
 	switch {
+	case err != nil:
+		return refuse(http.StatusOK, codeInternal, "the body is no JSON object")
 	case app == nil || app.Secret != asked.AppSecret || c.brand != "" && c.brand != app.Brand:
 		return refuse(http.StatusOK, codeAuthFailed, "app id or secret is invalid")
 	case len(p.socketsOf(app.ID)) >= p.opts.MaxConns:

@@ -46,13 +46,14 @@ func (p *Platform) endpoint(c *call) answer {
 	}
 	err := json.Unmarshal(c.text, &asked) // the vendor's Go client names no type
 	app := p.app(asked.AppID)
+	none := object{} // without data the vendor's Node client takes a refusal for a broken answer
 	switch {
 	case err != nil:
-		return refuse(http.StatusOK, codeInternal, "the body is no JSON object")
+		return refuse(http.StatusOK, codeInternal, "the body is no JSON object").with("data", none)
 	case app == nil || app.Secret != asked.AppSecret || c.brand != "" && c.brand != app.Brand:
-		return refuse(http.StatusOK, codeAuthFailed, "app id or secret is invalid")
+		return refuse(http.StatusOK, codeAuthFailed, "app id or secret is invalid").with("data", none)
 	case len(p.socketsOf(app.ID)) >= p.opts.MaxConns:
-		return refuse(http.StatusOK, codeTooMany, "the number of connections exceeded the limit")
+		return refuse(http.StatusOK, codeTooMany, "the number of connections exceeded the limit").with("data", none)
 	}
 	ticket := p.newID("ticket")
 	p.tickets[ticket] = app.ID

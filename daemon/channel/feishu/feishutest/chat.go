@@ -94,12 +94,11 @@ func (p *Platform) chat(id string) *chat {
 	return p.chats[i]
 }
 
-func (p *Platform) message(id string) *message {
-	i := slices.IndexFunc(p.messages, func(m *message) bool { return m.id == id })
-	if i < 0 {
-		return nil
-	}
-	return p.messages[i]
+func (p *Platform) message(id string) *message { return p.byID[id] }
+
+func (p *Platform) keep(m *message) {
+	p.messages = append(p.messages, m)
+	p.byID[m.id] = m
 }
 
 func (c *chat) has(appID string) bool { return c != nil && slices.Contains(c.apps, appID) }

@@ -44,6 +44,7 @@ func certificate() (tls.Certificate, []byte, error) {
 // tap is a connection that can become half-open: it stays, and nothing passes either way any more.
 type tap struct {
 	net.Conn
+	p    *Platform
 	dead atomic.Bool
 	last atomic.Bool // the next write is the last that passes: the end of a handshake
 }
@@ -67,15 +68,48 @@ func (t *tap) Write(b []byte) (int, error) {
 	return t.Conn.Write(b)
 }
 
-type tapListener struct{ net.Listener }
+func (t *tap) Close() error {
+	t.p.mu.Lock()
+	delete(t.p.taps, t)
+	t.p.mu.Unlock()
+	return t.Conn.Close()
+}
+
+type tapListener struct {
+	net.Listener
+	p *Platform
+}
 
 func (l tapListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return &tap{Conn: c}, nil
+	t := &tap{Conn: c, p: l.p}
+	l.p.mu.Lock()
+	down := l.p.down
+	l.p.taps[t] = true
+	l.p.mu.Unlock()
+	if down {
+		_ = c.Close() // the server finds it closed
+	}
+	return t, nil
 }
+
+// Down cuts every connection, in the middle of whatever it carries, and every new one until Up. What the
+// platform knows stays.
+func (p *Platform) Down() {
+	p.change(func() {
+		p.down = true
+		for t := range p.taps {
+			_ = t.Conn.Close()
+		}
+		p.sockets = nil
+	})
+}
+
+// Up ends what Down began.
+func (p *Platform) Up() { p.change(func() { p.down = false }) }
 
 type tapKey struct{}
 

@@ -65,15 +65,21 @@ type Platform struct {
 	chats    []*chat
 	names    map[string]string // open_id → name
 	messages []*message
+	byID     map[string]*message
 	stored   map[string]*blob
 	uuids    map[string]accepted
 	sent     []Sent
 	reacted  []Reaction
 
 	sockets    []*socket
-	deliveries []*delivery
+	deliveries map[string]*delivery // by message_id of its frames
+	pushes     map[string]int       // by message_id of im
+	taken      map[string]bool      // by message_id of im
 	acks       []Ack
 	pings      map[string]int
+
+	down bool
+	taps map[*tap]bool // the open connections
 
 	sign       *signIn
 	faults     []*Fault
@@ -103,6 +109,8 @@ func Start(opts Options) (*Platform, error) {
 	p := &Platform{
 		opts: opts, changed: make(chan struct{}), tokens: map[string]token{}, tickets: map[string]string{},
 		names: map[string]string{}, stored: map[string]*blob{}, uuids: map[string]accepted{}, pings: map[string]int{},
+		byID: map[string]*message{}, deliveries: map[string]*delivery{}, pushes: map[string]int{}, taken: map[string]bool{},
+		taps: map[*tap]bool{},
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	for _, app := range opts.Apps {
@@ -142,7 +150,7 @@ func (p *Platform) listen() error {
 		if err != nil {
 			return errors.Join(err, closeAll(listeners))
 		}
-		listeners = append(listeners, tapListener{l})
+		listeners = append(listeners, tapListener{l, p})
 	}
 	p.root, p.plain = root, listeners[0]
 	p.secure = tls.NewListener(listeners[1], &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})

@@ -17,6 +17,7 @@ type Ack struct {
 	Code      int    // 200 is taken
 	BizRt     string
 	At        time.Time
+	Took      time.Duration // since the first push
 }
 
 // delivery is an event on its way to an app.
@@ -26,7 +27,7 @@ type delivery struct {
 	eventID   string
 	messageID string
 	text      []byte
-	pushes    int
+	began     time.Time
 	sent      []frameKey // what its frames carried
 	acked     chan struct{}
 	taken     bool
@@ -42,6 +43,7 @@ func (p *Platform) push(app *App, kind, messageID string, event object) {
 	}
 	d := &delivery{
 		id: p.newID("frame"), app: app.ID, eventID: p.newID("event"), messageID: messageID, acked: make(chan struct{}),
+		began: time.Now(),
 	}
 	d.text = []byte(encode(object{
 		"schema": "2.0", "event": event, "header": object{
@@ -49,7 +51,7 @@ func (p *Platform) push(app *App, kind, messageID string, event object) {
 			"app_id": app.ID, "tenant_key": tenant,
 		},
 	}))
-	p.deliveries = append(p.deliveries, d)
+	p.deliveries[d.id] = d
 	p.transmit(d)
 	if !p.closed {
 		p.work.Go(func() { p.repeat(d) })
@@ -80,7 +82,7 @@ func (p *Platform) transmit(d *delivery) {
 		return
 	}
 	s := sockets[p.last%len(sockets)]
-	d.pushes++
+	p.pushes[d.messageID]++
 	f := p.fault(Push, d.app)
 	if f.Lose {
 		return
@@ -159,12 +161,11 @@ func (p *Platform) pong(s *socket, f *frame) {
 }
 
 func (p *Platform) acknowledge(s *socket, f *frame) {
-	i := slices.IndexFunc(p.deliveries, func(d *delivery) bool { return d.id == f.header("message_id") })
-	if i < 0 || p.deliveries[i].app != s.app {
+	d := p.deliveries[f.header("message_id")]
+	if d == nil || d.app != s.app {
 		p.complain("a client acknowledges %q, which it was not sent", f.header("message_id"))
 		return
 	}
-	d := p.deliveries[i]
 	var said struct {
 		Code *int `json:"code"`
 	}
@@ -181,9 +182,10 @@ func (p *Platform) acknowledge(s *socket, f *frame) {
 	}
 	p.acks = append(p.acks, Ack{
 		App: s.app, EventID: d.eventID, MessageID: d.messageID, Code: *said.Code, BizRt: f.header("biz_rt"), At: p.now(),
+		Took: time.Since(d.began),
 	})
 	if *said.Code == 200 && !d.taken {
-		d.taken = true
+		d.taken, p.taken[d.messageID] = true, true
 		close(d.acked)
 	}
 }
@@ -197,19 +199,16 @@ func (p *Platform) Acks() []Ack {
 
 // Acked reports whether an app has taken a message, by its acknowledgement.
 func (p *Platform) Acked(messageID string) bool {
-	return slices.ContainsFunc(p.Acks(), func(a Ack) bool { return a.MessageID == messageID && a.Code == 200 })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.taken[messageID]
 }
 
 // Pushes is how often a message was pushed, counting pushes that were lost on purpose.
-func (p *Platform) Pushes(messageID string) (n int) {
+func (p *Platform) Pushes(messageID string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, d := range p.deliveries {
-		if d.messageID == messageID {
-			n += d.pushes
-		}
-	}
-	return n
+	return p.pushes[messageID]
 }
 
 // Pings is how many pings an app has sent.

@@ -38,6 +38,15 @@ type signIn struct {
 // PlanSignIn sets what the next sign-in meets. Without a plan it waits once and succeeds.
 func (p *Platform) PlanSignIn(plan SignIn) { p.change(func() { p.sign = &signIn{SignIn: plan} }) }
 
+// Scan lets the person scan: the next poll brings the credentials, whatever the plan still holds.
+func (p *Platform) Scan() {
+	p.change(func() {
+		if p.sign != nil {
+			p.sign.Polls, p.sign.Last = nil, nil
+		}
+	})
+}
+
 func (p *Platform) registration(c *call) answer {
 	form, err := url.ParseQuery(string(c.text))
 	kind := c.Header.Get("Content-Type")

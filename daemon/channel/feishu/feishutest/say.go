@@ -124,12 +124,12 @@ func (p *Platform) Say(chatID, sender, text string, opts ...Option) (id string) 
 			s.id = p.newID("om_")
 		}
 		id = s.id
-		p.messages = append(p.messages, s.message)
+		p.keep(s.message)
 		for _, of := range s.forwarded {
 			if m := p.message(of); m != nil {
 				part := *m
 				part.id, part.upper = p.newID("om_"), s.id
-				p.messages = append(p.messages, &part)
+				p.keep(&part)
 			}
 		}
 		if c := p.chat(chatID); c != nil && !s.silent {

@@ -13,6 +13,7 @@ import (
 	lark "github.com/larksuite/oapi-sdk-go/v3"
 	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
 	larkim "github.com/larksuite/oapi-sdk-go/v3/service/im/v1"
+	larkws "github.com/larksuite/oapi-sdk-go/v3/ws"
 )
 
 // sdkClient is the SDK's API client, which believes that it asks open.feishu.cn.
@@ -195,5 +196,32 @@ func TestSDKReactsAndUpdatesCards(t *testing.T) {
 	}
 	if s := p.Sent(); len(s) != 1 || s[0].Updates != 1 || s[0].Content != `{"elements":["done"]}` {
 		t.Errorf("sent %+v", s)
+	}
+}
+
+func TestSDKFramesAreOurs(t *testing.T) {
+	for _, f := range []*frame{
+		{},
+		{Service: serviceID, Headers: []header{{"type", "ping"}, {"", ""}}},
+		{SeqID: 1 << 63, LogID: 2, Service: -1, Method: data, PayloadEncoding: "e", PayloadType: "t", Payload: []byte("p"), LogIDNew: "n"},
+	} {
+		theirs := larkws.Frame{
+			SeqID: f.SeqID, LogID: f.LogID, Service: f.Service, Method: f.Method, Payload: f.Payload,
+			PayloadEncoding: f.PayloadEncoding, PayloadType: f.PayloadType, LogIDNew: f.LogIDNew,
+		}
+		for _, h := range f.Headers {
+			theirs.Headers = append(theirs.Headers, larkws.Header{Key: h.Key, Value: h.Value})
+		}
+		text, err := theirs.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := decode(text); err != nil || !bytes.Equal(got.encode(), f.encode()) {
+			t.Errorf("theirs is %+v, %v; ours is %+v", got, err, f)
+		}
+		var back larkws.Frame
+		if err := back.Unmarshal(f.encode()); err != nil || back.SeqID != f.SeqID || back.Service != f.Service || len(back.Headers) != len(f.Headers) {
+			t.Errorf("they read %+v, %v; ours is %+v", back, err, f)
+		}
 	}
 }

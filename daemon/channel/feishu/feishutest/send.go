@@ -142,7 +142,7 @@ func (p *Platform) accept(c *call, to *chat, asked *outgoing, s Sent, m *message
 	}
 	m.id, m.chat, m.kind, m.content = p.newID("om_"), to.id, asked.MsgType, asked.Content
 	m.sender, m.senderType, m.at = c.app.ID, "app", p.now()
-	p.messages = append(p.messages, m)
+	p.keep(m)
 	p.uuids[key] = accepted{m.id, m.at}
 	s.App, s.MessageID, s.Chat, s.Thread, s.Kind = c.app.ID, m.id, to.id, m.thread, m.kind
 	s.Content, s.UUID, s.At = m.content, asked.UUID, m.at

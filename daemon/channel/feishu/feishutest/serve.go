@@ -89,7 +89,7 @@ func (p *Platform) routes() http.Handler {
 		// Handlers outlive server.Close, so they are waited for by their own count.
 		done := make(chan struct{})
 		if !p.goes(func() { <-done }) {
-			return
+			panic(http.ErrAbortHandler)
 		}
 		defer close(done)
 		for brand := range domains {
@@ -130,7 +130,7 @@ func (p *Platform) serve(route Route, authorised bool, h handler) http.Handler {
 			fault = p.fault(route, id)
 		})
 		if !p.wait(fault.Delay) {
-			return
+			panic(http.ErrAbortHandler) // no answer at all: the platform has ended
 		}
 		if !fault.answers() || fault.Late {
 			p.change(func() { a = p.authorise(authorised, c, h) })

@@ -97,7 +97,7 @@ func (p *Platform) shakeHands(w http.ResponseWriter, r *http.Request) {
 		}
 	})
 	if !p.wait(fault.Delay) {
-		return
+		panic(http.ErrAbortHandler)
 	}
 	if code != 0 || fault.Status != 0 {
 		w.Header().Set("Handshake-Status", strconv.Itoa(code))

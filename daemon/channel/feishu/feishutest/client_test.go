@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const limit = 20 * time.Second
+const limit = time.Minute // of every wait
 
 // client is a bare client of one app.
 type client struct {

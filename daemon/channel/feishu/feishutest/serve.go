@@ -119,8 +119,9 @@ func brandAsked(r *http.Request) string {
 func (p *Platform) serve(route Route, authorised bool, h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-		if err != nil {
-			return // the client has hung up, or is told that it says too much
+		if err != nil { // it is too large, or the client has hung up
+			http.Error(w, "the body is too large", http.StatusRequestEntityTooLarge)
+			return
 		}
 		c := &call{Request: r, text: text, brand: brandAsked(r)}
 		var fault Fault

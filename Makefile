@@ -22,10 +22,10 @@ NIGHTLY := Crashes|Failpoints|PowerCut|Damaged|Malformed|Spoofed|WhileARunRegist
 NIGHTLYRUNS := PidUsedAgain|EveryShape|JustAfterTheSpawn|FinishedRuns|ManyRuns|EachRunIs|WithoutEnd
 
 .DEFAULT_GOAL := help
-.PHONY: help demo bench test test-agents nightly check build install format vet staticcheck archtest generated
+.PHONY: help demo bench test test-agents test-platforms nightly check build install format vet staticcheck archtest generated
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build ## show what SCV does, in half a minute and without touching your files
 	@$(BUILD) -ldflags "$(STAMP) -X main.version=99.0.0" -o bin/scv-next ./cmd/scv
@@ -45,6 +45,9 @@ test: ## run every test, with the race detector where a C compiler is found
 
 test-agents: ## the tests with the real Codex and Claude Code (needs npm; installs them into a cache folder)
 	@.ci/agents
+
+test-platforms: ## the vendors' own clients against the fake platforms (needs npm; installs into a cache folder)
+	@.ci/platforms
 
 nightly: ## the long loops: hours, not minutes; sizes by SCV_CRASH_ROUNDS and the like
 	SCV_CRASH_ROUNDS=$${SCV_CRASH_ROUNDS:-10000} SCV_POWER_CUTS=$${SCV_POWER_CUTS:-2000} SCV_LONG=1 SCV_SPOOFS=1000 SCV_MALFORMED=100000 \

@@ -54,6 +54,7 @@ var rooms = []Room{
 	{"daemon/logfile", nil, "a log must not depend on what it tells of"},
 	{"daemon/transport", []string{"wire", "daemon/caller", "internal/failpoint"}, "it moves bytes and identities and knows no handler"},
 	{"daemon/channel", plain, "a port: an adapter gets what it needs as values and functions"},
+	{"daemon/channel/feishu/feishutest", nil, "a fake platform that shared code with the adapter would share its mistakes"},
 	{"daemon/channel/...", append([]string{"daemon/channel"}, plain...), "an adapter knows one platform, neither the store nor the bus nor another adapter"},
 	{"daemon/agent", plain, "a port: a driver gets what it needs as values and functions, neither store nor bus"},
 	{"daemon/reconcile", ports, "the loop compares desired with observed and knows no platform by name"},

@@ -1,0 +1,255 @@
+package feishutest
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Options is how a platform begins.
+type Options struct {
+	Apps      []App           // nil is one app
+	Config    ClientConfig    // zero is the live platform's
+	TokenLife time.Duration   // of a tenant token; 0 is two hours
+	MaxConns  int             // sockets of one app; 0 is 50
+	Repush    []time.Duration // waits before an unacknowledged event is pushed again; nil is the platform's
+}
+
+// ClientConfig is what the platform tells a client of its connection, in seconds.
+type ClientConfig struct {
+	ReconnectCount    int `json:"ReconnectCount"`
+	ReconnectInterval int `json:"ReconnectInterval"`
+	ReconnectNonce    int `json:"ReconnectNonce"`
+	PingInterval      int `json:"PingInterval"`
+}
+
+// App is an app with its bot. What is empty is filled in.
+type App struct {
+	ID     string
+	Secret string
+	Brand  string // Feishu or Lark
+	Name   string // the bot's
+	BotID  string // the bot's open_id
+	Owner  string // open_id of who made it
+
+	// Groups: the bot hears all of its groups and not only what mentions it.
+	Groups bool
+}
+
+// Platform is a running fake. Its methods may be called from any goroutine.
+type Platform struct {
+	opts          Options
+	root          []byte
+	secure, plain net.Listener
+	server        *http.Server
+	ctx           context.Context // ends with the platform
+	cancel        context.CancelFunc
+	work          sync.WaitGroup // handlers, sockets, repeated pushes
+
+	mu      sync.Mutex
+	closed  bool
+	changed chan struct{} // closed and replaced when anything changes
+	offset  time.Duration // of the platform's clock
+	last    int           // number of the last id
+
+	apps     []*App
+	tokens   map[string]token
+	tickets  map[string]string // one-time key of a socket → app id
+	chats    []*chat
+	names    map[string]string // open_id → name
+	messages []*message
+	byID     map[string]*message
+	stored   map[string]*blob
+	uuids    map[string]accepted
+	sent     []Sent
+	reacted  []Reaction
+
+	sockets    []*socket
+	deliveries map[string]*delivery // by message_id of its frames
+	pushes     map[string]int       // by message_id of im
+	taken      map[string]bool      // by message_id of im
+	acks       []Ack
+	pings      map[string]int
+
+	down bool
+	taps map[*tap]bool // the open connections
+
+	sign       *signIn
+	faults     []*Fault
+	requests   []Request
+	dialed     []string
+	transports []*http.Transport
+	complaints []string
+}
+
+// Start starts a platform that Close ends.
+func Start(opts Options) (*Platform, error) {
+	if opts.Config == (ClientConfig{}) {
+		opts.Config = ClientConfig{ReconnectCount: -1, ReconnectInterval: 120, ReconnectNonce: 30, PingInterval: 90}
+	}
+	if opts.TokenLife == 0 {
+		opts.TokenLife = 2 * time.Hour
+	}
+	if opts.MaxConns == 0 {
+		opts.MaxConns = 50
+	}
+	if opts.Repush == nil {
+		opts.Repush = []time.Duration{15 * time.Second, 5 * time.Minute, time.Hour, 6 * time.Hour}
+	}
+	if opts.Apps == nil {
+		opts.Apps = []App{{}}
+	}
+	p := &Platform{
+		opts: opts, changed: make(chan struct{}), tokens: map[string]token{}, tickets: map[string]string{},
+		names: map[string]string{}, stored: map[string]*blob{}, uuids: map[string]accepted{}, pings: map[string]int{},
+		byID: map[string]*message{}, deliveries: map[string]*delivery{}, pushes: map[string]int{}, taken: map[string]bool{},
+		taps: map[*tap]bool{},
+	}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	for _, app := range opts.Apps {
+		p.AddApp(app)
+	}
+	if err := p.listen(); err != nil {
+		p.cancel()
+		return nil, fmt.Errorf("cannot start a fake platform: %w", err)
+	}
+	return p, nil
+}
+
+// New starts a platform for a test, which fails for every complaint.
+func New(t testing.TB, opts Options) *Platform {
+	t.Helper()
+	p, err := Start(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Close()
+		for _, complaint := range p.Complaints() {
+			t.Errorf("the platform complains: %s", complaint)
+		}
+	})
+	return p
+}
+
+func (p *Platform) listen() error {
+	pair, root, err := certificate()
+	if err != nil {
+		return err
+	}
+	var listeners []net.Listener
+	for range 2 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return errors.Join(err, closeAll(listeners))
+		}
+		listeners = append(listeners, tapListener{l, p})
+	}
+	p.root, p.plain = root, listeners[0]
+	p.secure = tls.NewListener(listeners[1], &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
+	p.server = &http.Server{
+		Handler: p.routes(), ConnContext: withTap, ReadHeaderTimeout: time.Minute,
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug), // clients that hang up are no news
+	}
+	for _, l := range []net.Listener{p.plain, p.secure} {
+		p.work.Go(func() { _ = p.server.Serve(l) }) // ends with Close
+	}
+	return nil
+}
+
+func closeAll(listeners []net.Listener) (err error) {
+	for _, l := range listeners {
+		err = errors.Join(err, l.Close())
+	}
+	return err
+}
+
+// Close ends the platform with every connection, and waits for all of it.
+func (p *Platform) Close() {
+	var transports []*http.Transport
+	p.change(func() {
+		p.closed = true
+		transports = p.transports
+	})
+	p.cancel()
+	_ = p.server.Close() // it has nothing to lose
+	p.work.Wait()
+	for _, t := range transports {
+		t.CloseIdleConnections()
+	}
+}
+
+// goes runs work that Close waits for, unless the platform has ended.
+func (p *Platform) goes(work func()) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	p.work.Go(work)
+	return true
+}
+
+// change changes what the platform knows and wakes whoever waits for it.
+func (p *Platform) change(do func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	do()
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// Await waits until cond holds. It looks again whenever something has happened on the platform.
+func (p *Platform) Await(ctx context.Context, cond func() bool) error {
+	for {
+		p.mu.Lock()
+		changed := p.changed
+		p.mu.Unlock()
+		if cond() {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("waited in vain: %w", ctx.Err())
+		}
+	}
+}
+
+// Skew sets the platform's clock that much ahead of this host's, or behind it: times of messages, lives of
+// tokens, the hour of a uuid.
+func (p *Platform) Skew(by time.Duration) { p.change(func() { p.offset = by }) }
+
+// Now is the platform's time.
+func (p *Platform) Now() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.now()
+}
+
+// Functions whose names begin in lower case are called with mu held, except where they say otherwise.
+func (p *Platform) now() time.Time { return time.Now().Add(p.offset) }
+
+func (p *Platform) newID(prefix string) string {
+	p.last++
+	return fmt.Sprintf("%s%016x", prefix, p.last)
+}
+
+// complain notes that a client breaks the protocol.
+func (p *Platform) complain(format string, args ...any) {
+	p.complaints = append(p.complaints, fmt.Sprintf(format, args...))
+}
+
+// Complaints are the breaches of the protocol that clients made.
+func (p *Platform) Complaints() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string{}, p.complaints...)
+}

@@ -114,13 +114,15 @@ func TestSilentDaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	began := time.Now()
-	got := at(t, home).scv("reload")
-	if took := time.Since(began); took > 3*time.Second {
-		t.Errorf("it took %s", took)
-	}
-	if got.code != 1 || !strings.Contains(got.errOut, "the daemon (pid 4242) is running but does not answer") {
-		t.Errorf("exit %d, stderr %q", got.code, got.errOut)
+	for _, words := range [][]string{{"reload"}, {"restart", "--when-idle"}} {
+		began := time.Now()
+		got := at(t, home).scv(words...)
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("%q took %s", words, took)
+		}
+		if got.code != 1 || !strings.Contains(got.errOut, "the daemon (pid 4242) is running but does not answer") {
+			t.Errorf("%q: exit %d, stderr %q", words, got.code, got.errOut)
+		}
 	}
 }
 

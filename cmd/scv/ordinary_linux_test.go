@@ -19,38 +19,7 @@ func TestAsAnOrdinaryUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("every other test has shown it")
 	}
-	dir := t.TempDir()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(errors.Join(os.Chmod(filepath.Dir(dir), 0o711), os.Chmod(dir, 0o711)))
-	program, home := filepath.Join(dir, "scv"), filepath.Join(dir, "home")
-	installed, err := exec.LookPath("scv")
-	must(err)
-	must(copyProgram(installed, program))
-	if rises, err := exec.LookPath("setpriv"); err == nil { // for an agent that becomes root
-		must(copyProgram(rises, filepath.Join(dir, "setpriv")))
-		must(os.Chmod(filepath.Join(dir, "setpriv"), 0o755|os.ModeSetuid))
-	}
-	must(os.Mkdir(home, 0o700))
-	writeConfig(t, home, `
-[agents.answers]
-command = ["sh", "-c", "read -r x; echo said $x"]
-[agents.rises]
-command = ["`+filepath.Join(dir, "setpriv")+`", "--reuid=0", "--regid=0", "--clear-groups", "sleep", "300"]
-[agents.hides]
-command = ["sh", "-c", "cat >/dev/null; sleep 300 & setsid sleep 300 & (setsid env -i sleep 300 &) ; wait"]
-`)
-	must(errors.Join(os.Chown(home, stranger, stranger), os.Chown(filepath.Join(home, "config.toml"), stranger, stranger)))
-	scv := func(args ...string) *exec.Cmd {
-		cmd := exec.CommandContext(t.Context(), program, args...)
-		cmd.Env, cmd.Dir = append(os.Environ(), "SCV_HOME="+home, "HOME="+home), home
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
-		return cmd
-	}
+	home, scv := strangersHome(t)
 	says := func(want string, args ...string) string {
 		t.Helper()
 		out, err := scv(args...).CombinedOutput()
@@ -60,7 +29,9 @@ command = ["sh", "-c", "cat >/dev/null; sleep 300 & setsid sleep 300 & (setsid e
 		return string(out)
 	}
 	daemon := scv("run")
-	must(startTied(daemon))
+	if err := startTied(daemon); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { _ = daemon.Process.Kill(); _, _ = daemon.Process.Wait() })
 	for end := time.Now().Add(20 * time.Second); scv("status").Run() != nil; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -81,11 +52,48 @@ command = ["sh", "-c", "cat >/dev/null; sleep 300 & setsid sleep 300 & (setsid e
 	if doctor := says("nothing is broken", "doctor"); !strings.Contains(doctor, "ok    cgroup") && !strings.Contains(doctor, "warn  cgroup       runs get no cgroup of their own") {
 		t.Errorf("doctor does not say what holds of cgroups:\n%s", doctor)
 	}
-	must(daemon.Process.Signal(syscall.SIGTERM))
-	if err := daemon.Wait(); err != nil {
+	if err := errors.Join(daemon.Process.Signal(syscall.SIGTERM), daemon.Wait()); err != nil {
 		t.Errorf("the daemon: %v", err)
 	}
 	awaitNobody(t, home)
+}
+
+// strangersHome is a home of another user, who has scv and its agents, and how that user runs it.
+func strangersHome(t *testing.T) (home string, scv func(args ...string) *exec.Cmd) {
+	t.Helper()
+	dir := t.TempDir()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(errors.Join(os.Chmod(filepath.Dir(dir), 0o711), os.Chmod(dir, 0o711)))
+	program := filepath.Join(dir, "scv")
+	installed, err := exec.LookPath("scv")
+	must(err)
+	must(copyProgram(installed, program))
+	if rises, err := exec.LookPath("setpriv"); err == nil { // for an agent that becomes root
+		must(copyProgram(rises, filepath.Join(dir, "setpriv")))
+		must(os.Chmod(filepath.Join(dir, "setpriv"), 0o755|os.ModeSetuid))
+	}
+	home = filepath.Join(dir, "home")
+	must(os.Mkdir(home, 0o700))
+	writeConfig(t, home, `
+[agents.answers]
+command = ["sh", "-c", "read -r x; echo said $x"]
+[agents.rises]
+command = ["`+filepath.Join(dir, "setpriv")+`", "--reuid=0", "--regid=0", "--clear-groups", "sleep", "300"]
+[agents.hides]
+command = ["sh", "-c", "cat >/dev/null; sleep 300 & setsid sleep 300 & (setsid env -i sleep 300 &) ; wait"]
+`)
+	must(errors.Join(os.Chown(home, stranger, stranger), os.Chown(filepath.Join(home, "config.toml"), stranger, stranger)))
+	return home, func(args ...string) *exec.Cmd {
+		cmd := exec.CommandContext(t.Context(), program, args...)
+		cmd.Env, cmd.Dir = append(os.Environ(), "SCV_HOME="+home, "HOME="+home), home
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
+		return cmd
+	}
 }
 
 // survives: an agent that has become another user cannot be killed. The kill names it and does not report it gone,

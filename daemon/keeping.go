@@ -20,7 +20,7 @@ const (
 // answers shows that this daemon does its work: a request of our own is answered, over the socket as anybody's,
 // and the store's writer comes to a turn. That the disk refuses is no hang.
 func (d *Daemon) answers(ctx context.Context) error {
-	if err := d.heard(ctx); err != nil {
+	if err := d.keepAsking(ctx); err != nil {
 		return err
 	}
 	turn := make(chan struct{})
@@ -39,8 +39,8 @@ func (d *Daemon) answers(ctx context.Context) error {
 // askPause is before the next try, where one was not answered: a crowd at the door is no hang either.
 const askPause = 250 * time.Millisecond
 
-// heard asks this daemon until it answers.
-func (d *Daemon) heard(ctx context.Context) error {
+// keepAsking asks until there is an answer.
+func (d *Daemon) keepAsking(ctx context.Context) error {
 	for {
 		err := d.askSelf(ctx)
 		if err == nil {

@@ -27,7 +27,7 @@ func (d *Daemon) serveSafely(ctx context.Context, damage error) error {
 	if err := d.openDoor(ctx, peerOnly, d.safeEndpoints(why)); err != nil {
 		return errors.Join(err, damage)
 	}
-	d.pulse.Serving("the store is damaged: "+d.home.command("doctor"), d.heard)
+	d.pulse.Serving("the store is damaged: "+d.home.command("doctor"), d.keepAsking)
 	<-ctx.Done()
 	d.pulse.Stopping()
 	d.log.Info("stopping")

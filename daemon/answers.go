@@ -38,6 +38,9 @@ func (q *questions) put(tx *store.Delivery, before wire.ConfirmState, c confirm.
 			return err
 		}
 	}
+	if confirm.Unanswered(c, line != "") && (line != "" || !before.Final()) {
+		q.endedUnanswered(c.Account, c.Chat, q.d.clock.Now())
+	}
 	if line == "" {
 		return nil
 	}
@@ -71,7 +74,7 @@ func (q *questions) answer(tx *store.Delivery, account string, m channel.Message
 	ruling := confirm.Judge(open, confirm.Answer{
 		Account: account, Chat: m.Chat, Sender: m.Sender, Direct: m.Direct, Attachments: m.Attachments,
 		Text: m.Text, MessageID: m.ID, Quotes: m.Quotes, SentAt: m.SentAt,
-		Live: m.Chat == local.Chat && isLocal(account),
+		Live: m.Chat == local.Chat && isLocal(account), Unanswered: q.lastUnanswered(account, m.Chat),
 	}, q.d.clock.Now())
 	for _, c := range ruling.Changed {
 		if err := q.put(tx, wire.Pending, c, ""); err != nil {

@@ -61,6 +61,21 @@ func (d *Daemon) originOf(record store.Delegation) notify.OriginChat {
 	return origin
 }
 
+// chatRun is the outermost of some nested runs that answers a chat: its owner is the one who wants to know.
+// There is none where all of it began outside of chats, as with scv delegate in a terminal.
+func (d *Daemon) chatRun(outermostFirst []string) (run store.Delegation, answers bool, err error) {
+	for _, handle := range outermostFirst {
+		record, known, err := d.runs.Record(handle)
+		if err != nil {
+			return store.Delegation{}, false, err
+		}
+		if known && record.AnswersChat() {
+			return record, true, nil
+		}
+	}
+	return store.Delegation{}, false, nil
+}
+
 // onceSet remembers what was done once in this life of the daemon.
 type onceSet struct{ m sync.Map }
 

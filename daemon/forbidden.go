@@ -22,15 +22,15 @@ func (d *Daemon) forbid(ctx context.Context, peer transport.Peer, what string) e
 	if who == "" {
 		who = "an unknown run"
 	}
-	if err := d.tellForbidden(ctx, who, run, what); err != nil {
+	if err := d.tellForbidden(ctx, who, peer.Verdict.Handles, what); err != nil {
 		d.log.Error("cannot write down a refusal", "what", what, "run", run, "err", err)
 	}
 	return wire.Refuse(wire.Forbidden, "%s is not for a process inside a delegated run (%s). "+
 		"If this is your own terminal, run it where no agent started it.", what, peer.Verdict.Reason)
 }
 
-func (d *Daemon) tellForbidden(ctx context.Context, who, run, what string) error {
-	target, reachable := d.ownerOf(run)
+func (d *Daemon) tellForbidden(ctx context.Context, who string, handles []string, what string) error {
+	target, reachable := d.ownerOf(handles)
 	first := false
 	err := d.store.Deliver(ctx, func(tx *store.Delivery) error {
 		first = !d.told.has(who)
@@ -51,10 +51,10 @@ func (d *Daemon) tellForbidden(ctx context.Context, who, run, what string) error
 	return err
 }
 
-// ownerOf is the owner chat that hears of a run: the one it answers, else the usual order.
-func (d *Daemon) ownerOf(run string) (notify.Target, bool) {
+// ownerOf is the owner chat that hears of nested runs: the one they answer, else the usual order.
+func (d *Daemon) ownerOf(handles []string) (notify.Target, bool) {
 	facts := d.notifyFacts()
-	if record, known, err := d.runs.Record(run); err == nil && known {
+	if record, answers, err := d.chatRun(handles); err == nil && answers {
 		facts.Origin = d.originOf(record)
 	}
 	target, err := notify.Pick(facts)

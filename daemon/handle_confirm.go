@@ -94,17 +94,13 @@ func (d *Daemon) whomToTell(c call) (notify.Target, error) {
 		return notify.Target{}, wire.Refuse(wire.ConfirmError,
 			"the delegated run that asks cannot be told, so there is no chat to ask in (%s)", v.Reason)
 	}
-	// The caller's own claim is not needed: its ancestry says more than SCV_PARENT could. The outermost
-	// run that answers a chat is the one whose owner wants to know.
-	for _, handle := range v.Handles {
-		record, known, err := d.runs.Record(handle)
-		if err != nil {
-			return notify.Target{}, err
-		}
-		if known && record.Account != "" {
-			facts.Origin = d.originOf(record)
-			break
-		}
+	// The caller's own claim is not needed: its ancestry says more than SCV_PARENT could.
+	record, answers, err := d.chatRun(v.Handles)
+	if err != nil {
+		return notify.Target{}, err
+	}
+	if answers {
+		facts.Origin = d.originOf(record)
 	}
 	return notify.Pick(facts)
 }

@@ -130,14 +130,12 @@ type origin struct{ account, conversation, chat string }
 // reportsTo is the owner's chat that the caller's outermost run answers, or the local one for a caller
 // outside.
 func (d *Daemon) reportsTo(c call) (origin, error) {
-	for _, handle := range c.peer.Verdict.Handles {
-		record, known, err := d.runs.Record(handle)
-		if err != nil {
-			return origin{}, err
-		}
-		if known && record.Account != "" {
-			return d.ownersChat(record)
-		}
+	record, answers, err := d.chatRun(c.peer.Verdict.Handles)
+	if err != nil {
+		return origin{}, err
+	}
+	if answers {
+		return d.ownersChat(record)
 	}
 	for _, row := range d.accountRows() {
 		if row.ID == defaultLocal {

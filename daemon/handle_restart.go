@@ -88,7 +88,7 @@ func (d *Daemon) askedBy(c call, ask wire.RestartWhenIdleCommand) (restart.Asked
 		if asked.Requester == "" {
 			asked.Requester = handle
 		}
-		if record.Account != "" {
+		if record.AnswersChat() {
 			if chat, err := d.ownersChat(record); err == nil { // else the notify order hears it
 				asked.Account, asked.Chat = chat.account, chat.chat
 			}

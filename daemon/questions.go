@@ -28,6 +28,7 @@ type questions struct {
 	codes   map[string]map[string]bool // see codesInUse
 	polled  map[string]clock.Stamp     // pending questions, as last seen
 	quiet   map[string]quiet           // those of them that time cannot end yet
+	unsaid  map[string]clock.Stamp     // when a question of a chat last ended without an answer; while it matters
 	ticked  clock.Stamp
 	tickedM time.Time // the same moment on the clock that stands still in a suspend
 }
@@ -40,7 +41,7 @@ type quiet struct {
 }
 
 func newQuestions(d *Daemon) *questions {
-	return &questions{d: d, wake: make(chan struct{}, 1), polled: map[string]clock.Stamp{}, quiet: map[string]quiet{}}
+	return &questions{d: d, wake: make(chan struct{}, 1), polled: map[string]clock.Stamp{}, quiet: map[string]quiet{}, unsaid: map[string]clock.Stamp{}}
 }
 
 // load grants every open question a fresh keep-alive: while no daemon ran, nobody could ask.
@@ -50,8 +51,12 @@ func (q *questions) load() error {
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		q.ticked, q.tickedM = now, time.Now()
-		for _, c := range v.OpenConfirms() {
-			q.polled[c.ID] = now
+		for _, c := range v.Confirms() {
+			if !c.State.Final() {
+				q.polled[c.ID] = now
+			} else if confirm.Unanswered(confirm.Question(c), false) && confirm.StillInDoubt(c.Ended, now) {
+				q.keepUnsaid(c.Account, c.Chat, c.Ended)
+			}
 		}
 		return nil
 	})
@@ -168,6 +173,33 @@ func (q *questions) forgetCodes() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.codes = nil
+}
+
+// endedUnanswered notes that a chat saw a question end without an answer. A transaction that fails after all
+// costs the chat's next bare words.
+func (q *questions) endedUnanswered(account, chat string, now clock.Stamp) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for key, at := range q.unsaid {
+		if !confirm.StillInDoubt(at, now) {
+			delete(q.unsaid, key)
+		}
+	}
+	q.keepUnsaid(account, chat, now)
+}
+
+// keepUnsaid keeps the latest end; q.mu is held.
+func (q *questions) keepUnsaid(account, chat string, at clock.Stamp) {
+	key := account + "\x00" + chat
+	if before, known := q.unsaid[key]; !known || at.Wall.After(before.Wall) || at.BootID == before.BootID && at.Boot > before.Boot {
+		q.unsaid[key] = at
+	}
+}
+
+func (q *questions) lastUnanswered(account, chat string) clock.Stamp {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.unsaid[account+"\x00"+chat]
 }
 
 // asked notes that somebody asks about a question.

@@ -114,8 +114,8 @@ type Cgroup struct {
 type Delegation struct {
 	Agent        string          `json:"agent"`
 	Session      string          `json:"session"`
-	Account      string          `json:"account,omitzero"`      // component id whose chat it answers
-	Conversation string          `json:"conversation,omitzero"` // of that account
+	Account      string          `json:"account,omitzero"`      // component id that its conversation and its memory belong to
+	Conversation string          `json:"conversation,omitzero"` // of that account, which it answers; "" where it answers no chat
 	MessageID    string          `json:"message_id,omitzero"`   // it is the turn of
 	Turn         uint32          `json:"turn,omitzero"`
 	Depth        uint32          `json:"depth"`
@@ -138,6 +138,10 @@ type Delegation struct {
 	BackgroundJobs uint32      `json:"background_jobs,omitzero"` // what a nested SCV says still runs for it
 	Memory         string      `json:"memory,omitzero"`          // key of the agent's conversation, where that is not the chat's
 }
+
+// AnswersChat reports whether a chat asked for the run. One that scv delegate owns has an account, for its
+// memory, and yet no chat.
+func (d Delegation) AnswersChat() bool { return d.Account != "" && d.Conversation != "" }
 
 // RunReport is how a delegation ended, for who waits for it. Key: handle.
 type RunReport struct {

@@ -29,6 +29,14 @@ func withBoot(ctx context.Context, s *signals, start *restart.Start) context.Con
 	return context.WithValue(ctx, bootKey{}, booted{s, start})
 }
 
+// interrupted reports whether a signal has come, or whoever called has given the call up, by now.
+func (a *app) interrupted() bool {
+	if b, real := bootOf(a.ctx); real && b.signals.Noticed() {
+		return true
+	}
+	return a.ctx.Err() != nil
+}
+
 // bootOf is that, false in a test that calls the program in its own process.
 func bootOf(ctx context.Context) (booted, bool) {
 	b, real := ctx.Value(bootKey{}).(booted)

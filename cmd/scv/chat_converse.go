@@ -98,7 +98,8 @@ func (c *conversation) send(ctx context.Context, client *bus.Client) error {
 	return err
 }
 
-// attach shows what was missed; the first time only the questions that are open.
+// attach shows what was missed; the first time only the questions that are open, as the chat showed them: in
+// their frame, so that what they say cannot pass for anybody else's words.
 func (c *conversation) attach(ctx context.Context, client *bus.Client) error {
 	got, err := client.ChatAttach(ctx, wire.ChatAttach{Account: localAccount, AfterSeq: c.seen, Terminal: true})
 	if err != nil {
@@ -106,7 +107,7 @@ func (c *conversation) attach(ctx context.Context, client *bus.Client) error {
 	}
 	if c.seen == nil {
 		for _, q := range got.Questions {
-			c.print(wire.ChatQuestion, q.Question+"\n(answer yes or no; code "+q.Code+")")
+			c.print(wire.ChatQuestion, q.Message())
 		}
 		c.seen = &got.NewestSeq
 	}

@@ -276,7 +276,8 @@ func TestConverse(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- dispatch(a, []string{"chat"}) }()
 
-	until(t, "the open question", shown.shows("? Deploy "+`\u202e`+"now?\n? Really?\n? (answer yes or no; code 3f)\n"))
+	until(t, "the open question", shown.shows("? scv confirm 3f: codex-0a1b2c asks\n? «Deploy "+`\u202e`+"now?\n? Really?»\n? Answer yes or no (if several "+
+		"questions are open: yes 3f or no 3f). No answer within 30 minutes counts as no.\n"))
 	io.WriteString(typed, "hello\n")
 	until(t, "the message arrives", func() bool { return len(d.messages()) == 1 })
 	d.say(wire.ChatReply, "two\nlines", "x")

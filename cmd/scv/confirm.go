@@ -28,8 +28,8 @@ type confirmCmd struct {
 	Timeout          time.Duration `default:"30m" help:"How long to wait before silence counts as no (default ${default}, at most 4h)."`
 	JSON             bool          `help:"Print the outcome as ConfirmInfo."`
 	DetailedExitcode bool          `help:"Exit 0 yes, 1 no, 3 expired, 4 withdrawn, 5 failed, 2 other, an interrupt too."`
-	For              string        `placeholder:"FILE" help:"A file or a git commit that the answer is about: its hash is in the question, and a yes counts only if it is still the same."`
-	Receipt          string        `placeholder:"FILE" help:"Where to keep who answered, where and when, and the exact text shown. It must not be there yet."`
+	For              *string       `placeholder:"FILE" help:"A file or a git commit that the answer is about: its hash is in the question, and a yes counts only if it is still the same."`
+	Receipt          *string       `placeholder:"FILE" help:"Where to keep who answered, where and when, and the exact text shown. It must not be there yet."`
 	Question         literal       `arg:"" help:"The question, in quotes."`
 }
 
@@ -44,7 +44,11 @@ func (*confirmCmd) stray() string   { return "put the question in quotes" }
 func (c *confirmCmd) Run(a *app) error {
 	info, err := c.ask(a)
 	if err == nil || info.State != wire.Yes { // a yes that came too late for us is not printed as one
-		err = errors.Join(err, c.print(a, info))
+		printed := c.print(a, info)
+		if err == nil && printed != nil {
+			a.takeBack(info, string(c.Question), "the answer could not be told to who asked")
+		}
+		err = errors.Join(err, printed)
 	}
 	if err != nil {
 		return unanswered(err)
@@ -66,32 +70,38 @@ func (c *confirmCmd) ask(a *app) (wire.ConfirmInfo, error) {
 	if err != nil {
 		return wire.ConfirmInfo{}, err
 	}
-	if words := about.words(); words != "" {
+	words, tail := about.words()
+	if words != "" {
 		ask.Question = strings.TrimSpace(ask.Question) + words
 	}
 	if c.Timeout > longestConfirm {
 		a.note("--timeout %s is more than can be waited; this question waits %s", plainSpan(c.Timeout), plainSpan(longestConfirm))
 	}
-	info, err := a.follow(ask, c.Timeout, about.hash)
+	info, err := a.follow(ask, c.Timeout, tail)
+	why := noLongerWaits
 	if err == nil {
-		err = c.settle(a, about, info)
+		why, err = c.settle(a, about, info)
+	}
+	if err == nil && a.interrupted() {
+		why, err = noLongerWaits, errInterrupted
+	}
+	if err != nil {
+		a.takeBack(info, string(c.Question), why)
 	}
 	return info, err
 }
 
-// settle does what must be done before an answer counts. A yes to what has changed is told to the owner,
-// who saw that it goes ahead.
-func (c *confirmCmd) settle(a *app, about bound, info wire.ConfirmInfo) error {
+// settle does what must be done before an answer counts, or says why a yes is none.
+func (c *confirmCmd) settle(a *app, about bound, info wire.ConfirmInfo) (why string, err error) {
 	if info.State == wire.Yes {
 		if err := about.still(a); err != nil {
-			a.tellOwner("Not going ahead after your yes, since the " + about.kind + " " + about.name + " is not what it was any more: " + string(c.Question))
-			return err
+			return "the " + about.kind + " " + about.name + " is not what it was any more", err
 		}
 	}
-	if c.Receipt != "" && (info.State == wire.Yes || info.State == wire.No) {
-		return a.keepReceipt(c.Receipt, info.ID)
+	if c.Receipt != nil && (info.State == wire.Yes || info.State == wire.No) {
+		return "its receipt could not be kept", a.keepReceipt(*c.Receipt, info.ID)
 	}
-	return nil
+	return "", nil
 }
 
 // longestConfirm is as long as the daemon lets a question wait.

@@ -32,19 +32,19 @@ type question struct {
 	request string          // id of the ask, so that a repeat is the same question
 	last    context.Context // outlives an interrupt by lastWords
 	info    wire.ConfirmInfo
-	hash    string // that the owner must see, or ""
+	tail    string // with which the text that the owner sees must end, or ""
 	stuck   bool   // the daemon said that it cannot write its store
 }
 
 // follow asks and waits until the outcome is known, across restarts of the daemon. The info it returns
-// with an error is the last known. A hash, if any, must be in the text that the owner sees.
-func (a *app) follow(ask wire.ConfirmAskCommand, timeout time.Duration, hash string) (wire.ConfirmInfo, error) {
+// with an error is the last known. The text that the owner sees must end with the tail, or it was cut.
+func (a *app) follow(ask wire.ConfirmAskCommand, timeout time.Duration, tail string) (wire.ConfirmInfo, error) {
 	longest := min(timeout, longestConfirm) + afterDeadline
 	ctx, cancel := context.WithTimeoutCause(a.ctx, longest, errOverdue)
 	defer cancel()
 	last, cancelLast := linger(ctx, lastWords)
 	defer cancelLast()
-	q := &question{a: a, ask: ask, request: randomID(), last: last, hash: hash}
+	q := &question{a: a, ask: ask, request: randomID(), last: last, tail: tail}
 	err := a.stay(ctx, q.work)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -52,6 +52,8 @@ func (a *app) follow(ask wire.ConfirmAskCommand, timeout time.Duration, hash str
 		return q.info, err
 	case err != nil:
 		return q.info, a.explain(err)
+	case a.interrupted(): // in the moment of the answer
+		return q.info, fmt.Errorf("%w; the question is %s", errInterrupted, q.info.State)
 	}
 	q.sayOutcome()
 	return q.info, nil
@@ -64,7 +66,7 @@ func (q *question) work(ctx context.Context, client *bus.Client) error {
 			return err
 		}
 	}
-	if err := q.showsHash(client); err != nil {
+	if err := q.showsAll(client); err != nil {
 		return err
 	}
 	// Listening comes before looking, so that no change falls in between.
@@ -86,6 +88,9 @@ func (q *question) work(ctx context.Context, client *bus.Client) error {
 
 // wait returns when there is reason to look, or the question is over.
 func (q *question) wait(ctx context.Context, events <-chan wire.ConfirmInfo, again <-chan time.Time) error {
+	if err := ctx.Err(); err != nil { // comes before what else may be there
+		return err
+	}
 	select {
 	case info, open := <-events:
 		if !open { // the connection is gone
@@ -116,10 +121,10 @@ func (q *question) put(client *bus.Client) error {
 	return nil
 }
 
-// showsHash withdraws a question whose end was cut, which happens to one that grew by escapes: nobody can
-// say yes to a hash that was not shown.
-func (q *question) showsHash(client *bus.Client) error {
-	if q.hash == "" {
+// showsAll withdraws a question whose end was cut, which happens to one that grew by escapes: nobody can
+// say yes to a hash that was not shown. The hash itself may stand elsewhere too, as in the name of a folder.
+func (q *question) showsAll(client *bus.Client) error {
+	if q.tail == "" {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(q.last, changeLimit)
@@ -128,8 +133,8 @@ func (q *question) showsHash(client *bus.Client) error {
 	if err != nil {
 		return err
 	}
-	if strings.Contains(detail.Question, q.hash) {
-		q.hash = "" // once is enough: a text on record never changes
+	if strings.HasSuffix(detail.Question, q.tail) {
+		q.tail = "" // once is enough: a text on record never changes
 		return nil
 	}
 	if detail, err = client.ConfirmWithdraw(ctx, q.info.ID); err != nil {

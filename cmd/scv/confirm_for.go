@@ -25,9 +25,13 @@ var errChanged = errors.New("it changed before the answer, so the yes is none")
 
 // bind finds out what --for means. A name that means both a file and a commit is refused: a script that
 // runs in another folder must not ask about something else.
-func (a *app) bind(name string) (bound, error) {
-	if name == "" {
+func (a *app) bind(given *string) (bound, error) {
+	if given == nil {
 		return bound{}, nil
+	}
+	name := *given
+	if name == "" { // as from a variable that is not set
+		return bound{}, failf(exitOther, `try: scv confirm --for ./deploy.sh "Deploy?", or --for HEAD`, "what the answer is for is empty")
 	}
 	_, err := os.Stat(name)
 	isFile := err == nil
@@ -69,15 +73,17 @@ func (a *app) bindFile(name string) (bound, error) {
 	return bound{name: name, kind: "file", hash: sum}, nil
 }
 
-// words is what the question says of it.
-func (b bound) words() string {
+// words is what the question says of it, and the tail with which they must be shown.
+func (b bound) words() (words, tail string) {
 	switch b.kind {
 	case "file":
-		return fmt.Sprintf(" (for the file %s, sha256 %s)", line(b.name), b.hash)
+		tail = ", sha256 " + b.hash + ")"
 	case "commit":
-		return fmt.Sprintf(" (for the commit %s, %s)", line(b.name), b.hash)
+		tail = ", " + b.hash + ")"
+	default:
+		return "", ""
 	}
-	return ""
+	return fmt.Sprintf(" (for the %s %s", b.kind, line(b.name)) + tail, tail
 }
 
 // still fails unless the content is what was asked about.

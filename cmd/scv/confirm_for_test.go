@@ -132,6 +132,7 @@ func TestConfirmForNothingClear(t *testing.T) {
 			t.Errorf("%s: %+v, want %q", name, got, want)
 		}
 	}
+	refused("", "what the answer is for is empty")
 	refused("HEAD", "no file here and no git commit")
 	refused("./none", "no file here and no git commit")
 	refused(".", "no regular file")
@@ -200,7 +201,7 @@ func TestReceipt(t *testing.T) {
 	d, _ := boundDaemon(t, asShown)
 	d.set(wire.Yes)
 	kept, _ := os.ReadFile(name)
-	for place, want := range map[string]string{name: "exists already", filepath.Join(dir, "no/such"): "no such file", dir: "exists already"} {
+	for place, want := range map[string]string{"": "the name of the receipt is empty", name: "exists already", filepath.Join(dir, "no/such"): "no such file", dir: "exists already"} {
 		if got := at(t, d.home).scv("confirm", "--receipt", place, "Deploy?"); got.code != 2 || got.out != "" || !strings.Contains(got.errOut, want) {
 			t.Errorf("%s: %+v", place, got)
 		}
@@ -230,7 +231,7 @@ func TestReceiptLost(t *testing.T) {
 		if err := os.Mkdir(folder, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		d, _ := boundDaemon(t, asShown)
+		d, told := boundDaemon(t, asShown)
 		done := at(t, d.home).background("confirm", "--receipt", filepath.Join(folder, "r"), "Deploy?")
 		until(t, "it waits", d.looked(1))
 		lose(d, folder)
@@ -238,6 +239,9 @@ func TestReceiptLost(t *testing.T) {
 		d.publish(wire.EventConfirm+askedID, d.info())
 		if got := await(t, done); got.code != 2 || got.out != "" || !strings.Contains(got.errOut, "scv: ") {
 			t.Errorf("%s: %+v", why, got)
+		}
+		if len(*told) != 1 || (*told)[0] != "Not going ahead after your yes, since its receipt could not be kept: Deploy?" {
+			t.Errorf("%s: the owner was told %q", why, *told)
 		}
 	}
 }

@@ -15,9 +15,13 @@ import (
 
 // receiptRoom finds out, before anybody is asked, whether a receipt can be kept under this name. One
 // that is there already is evidence of something else, and is never replaced.
-func receiptRoom(name string) error {
-	if name == "" {
+func receiptRoom(given *string) error {
+	if given == nil {
 		return nil
+	}
+	name := *given
+	if name == "" { // as from a variable that is not set
+		return failf(exitOther, "try: scv confirm --receipt deployed.json \"Deploy?\"", "the name of the receipt is empty")
 	}
 	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
 		return failf(exitOther, "name another file, such as one with the date in it", "cannot write the receipt: %w",
@@ -49,7 +53,11 @@ func newReceiptFile(name string) (*os.File, error) {
 // keepReceipt writes what the daemon knows of an answered question to a file, whole or not at all, and
 // returns once it is on the disk.
 func (a *app) keepReceipt(name, id string) error {
-	detail, err := a.showQuestion(id)
+	var detail wire.ConfirmDetail
+	err := a.aftermath(func(ctx context.Context, client *bus.Client) (err error) {
+		detail, err = client.ConfirmShow(ctx, id)
+		return err
+	})
 	if err != nil {
 		return err
 	}

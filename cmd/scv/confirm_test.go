@@ -331,13 +331,13 @@ func TestConfirmTimeouts(t *testing.T) {
 
 // TestConfirmOutputLost: a yes that could not be printed is no yes.
 func TestConfirmOutputLost(t *testing.T) {
-	d := newAskedDaemon(t)
+	d, told := boundDaemon(t, asShown)
 	d.set(wire.Yes)
 	var errOut strings.Builder
 	code := run(t.Context(), []string{"confirm", "Deploy?"}, strings.NewReader(""), fullDisk{}, &errOut, func(name string) string {
 		return map[string]string{"SCV_HOME": d.home}[name]
 	})
-	if code != 2 {
-		t.Errorf("exit %d, stderr %q", code, errOut.String())
+	if code != 2 || len(*told) != 1 || !strings.HasPrefix((*told)[0], "Not going ahead after your yes, since the answer could not be told") {
+		t.Errorf("exit %d, stderr %q, the owner was told %q", code, errOut.String(), *told)
 	}
 }

@@ -58,12 +58,13 @@ func (c *hookPermission) Run(a *app) error {
 	if err != nil {
 		return unanswered(fmt.Errorf("denied, since the hook cannot be understood: %w", err))
 	}
-	allowed, why := a.permit(permission{tool: in.Tool, input: in.ToolInput, cwd: in.Cwd}, c.Timeout)
-	decision, err := json.Marshal(map[string]any{"hookSpecificOutput": in.decide(allowed, why)})
+	r := a.permit(permission{tool: in.Tool, input: in.ToolInput, cwd: in.Cwd}, c.Timeout)
+	decision, err := json.Marshal(map[string]any{"hookSpecificOutput": in.decide(r.allows(), r.why)})
 	if err == nil {
 		_, err = fmt.Fprintf(a.stdout, "%s\n", decision)
 	}
 	if err != nil {
+		a.takeBack(r.info, r.text, "the answer could not be told to who asked")
 		return unanswered(fmt.Errorf("denied, since the decision cannot be told: %w", err))
 	}
 	return nil

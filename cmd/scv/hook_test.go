@@ -62,26 +62,62 @@ func TestHookShowsWhatIsAsked(t *testing.T) {
 	}
 }
 
-// TestHookDeniesWhatCannotBeShown: a command of which the owner would see only a part is not asked about;
-// of a file the beginning is shown, and that there is more.
+// TestHookDeniesWhatCannotBeShown: an input of which the owner would see only a part is not asked about,
+// whatever the tool, and whatever stands first in it. Of a file's text the beginning is shown, and that there is more, after
+// all else.
 func TestHookDeniesWhatCannotBeShown(t *testing.T) {
 	long := strings.Repeat("true; ", 1000)
-	for name, input := range map[string]string{
-		"Bash":           `{"command":"` + long + `rm -rf /"}`,
-		"mcp__x__launch": `{"command":["` + long + `"]}`,
+	ask := func(tool, input string, shown func(string) string) (result, *askedDaemon) {
+		return hooked(t, `{"hook_event_name":"PreToolUse","cwd":"/srv/x","tool_name":"`+tool+`","tool_input":`+input+`}`, wire.Yes, shown)
+	}
+	for name, c := range map[string]struct{ tool, input string }{
+		"a command":                {"Bash", `{"command":"` + long + `rm -rf /"}`},
+		"a list":                   {"mcp__x__launch", `{"command":["` + long + `"]}`},
+		"a script after a note":    {"mcp__x__launch", `{"note":"` + long + `","script":"rm -rf /"}`},
+		"a tool that is not known": {"Save", `{"content":"` + long + `","file_path":"/etc/passwd"}`},
+		"one named alike":          {"mcp__x__Write", `{"content":"` + long + `","file_path":"/etc/passwd"}`},
+		"no place":                 {"Write", `{"content":"` + long + `"}`},
+		"a place elsewhere":        {"Write", `{"content":"` + long + `","notebook_path":"/x"}`},
+		"a long place":             {"Write", `{"content":"x","file_path":"/` + long + `"}`},
+		"something long besides":   {"Write", `{"content":"x","file_path":"/x","then":"` + long + `"}`},
+		"text of another tool":     {"Edit", `{"file_path":"/x","content":"` + long + `"}`},
 	} {
-		got, d := hooked(t, `{"hook_event_name":"PreToolUse","tool_name":"`+name+`","tool_input":`+input+`}`, wire.Yes, asShown)
-		if !strings.Contains(got.out, `"deny"`) || d.question() != "" {
+		got, d := ask(c.tool, c.input, asShown)
+		if !strings.Contains(got.out, `"deny"`) || !strings.Contains(got.out, "too long for the owner") || d.question() != "" {
 			t.Errorf("%s: %+v, asked %q", name, got, d.question())
 		}
 	}
-	write := `{"hook_event_name":"PreToolUse","tool_name":"Write","tool_input":{"file_path":"/x","content":"` + long + `"}}`
-	got, d := hooked(t, write, wire.Yes, asShown)
-	if !strings.Contains(got.out, `"allow"`) || !strings.Contains(d.question(), " … [") || len(d.question()) > 3000 {
-		t.Errorf("%+v, asked %q", got, d.question())
+	for name, c := range map[string]struct{ tool, input, begins string }{
+		"write":       {"Write", `{"content":"` + long + `","file_path":"/etc/passwd"}`, `{"file_path":"/etc/passwd","content":"true; `},
+		"edit":        {"Edit", `{"new_string":"` + long + `","old_string":"` + long + `","file_path":"/x","replace_all":true}`, `{"file_path":"/x","replace_all":true,"new_string":"true; `},
+		"short texts": {"Edit", `{"old_string":"a","new_string":"` + long + `","file_path":"/x"}`, `{"file_path":"/x","old_string":"a","new_string":"true; `},
+		"multi":       {"MultiEdit", `{"edits":[{"old_string":"` + long + `"}],"file_path":"/x"}`, `{"file_path":"/x","edits":[{"old_string":"true; `},
+		"notebook":    {"NotebookEdit", `{"new_source":"` + long + `","notebook_path":"/x.ipynb"}`, `{"notebook_path":"/x.ipynb","new_source":"true; `},
+	} {
+		got, d := ask(c.tool, c.input, asShown)
+		asked := d.question()
+		if !strings.Contains(got.out, `"allow"`) || !strings.HasPrefix(asked, "May the agent use the tool "+c.tool+" in /srv/x? "+c.begins) ||
+			!strings.Contains(asked, " … [") || len(asked) > 3000 {
+			t.Errorf("%s: %+v, asked %q", name, got, asked)
+		}
 	}
-	if got, _ = hooked(t, write, wire.Yes, func(q string) string { return q[:100] }); !strings.Contains(got.out, `"deny"`) {
-		t.Errorf("shown without its hash: %+v", got)
+}
+
+// TestHookMustBeShownWhole: a question that was cut when it was shown allows nothing, also where the hash of the
+// input stands in what is left of it, as in the name of a folder.
+func TestHookMustBeShownWhole(t *testing.T) {
+	_, d := hooked(t, recorded(t, "pre_tool_use.json"), wire.No, asShown)
+	whole := d.question()
+	tail := whole[strings.LastIndex(whole, " (input "):]
+	for name, shown := range map[string]func(string) string{
+		"without its hash": func(q string) string { return q[:100] },
+		"with it before a cut": func(q string) string {
+			return "May it, in /srv/" + tail + "? " + q[:20] + " … [cut: too long when shown]"
+		},
+	} {
+		if got, _ := hooked(t, recorded(t, "pre_tool_use.json"), wire.Yes, shown); !strings.Contains(got.out, `"deny"`) {
+			t.Errorf("%s: %+v", name, got)
+		}
 	}
 }
 
@@ -104,13 +140,13 @@ func TestHookFailsClosed(t *testing.T) {
 	if got := h.scv("hook", "permission"); got.code != 0 || !strings.Contains(got.out, `"deny"`) || !strings.Contains(got.out, "no daemon is running") {
 		t.Errorf("without a daemon: %+v", got)
 	}
-	d, _ := boundDaemon(t, asShown)
+	d, told := boundDaemon(t, asShown)
 	d.set(wire.Yes)
 	var errOut strings.Builder
 	code := run(t.Context(), []string{"hook", "permission"}, strings.NewReader(h.stdin), fullDisk{}, &errOut, func(name string) string {
 		return map[string]string{"SCV_HOME": d.home}[name]
 	})
-	if code != 2 {
-		t.Errorf("a decision that could not be told: exit %d, %s", code, errOut.String())
+	if code != 2 || len(*told) != 1 || !strings.HasPrefix((*told)[0], "Not going ahead after your yes") {
+		t.Errorf("a decision that could not be told: exit %d, %s, the owner was told %q", code, errOut.String(), *told)
 	}
 }

@@ -11,7 +11,13 @@ import (
 )
 
 func main() {
+	var s *signals
+	if failsClosed(os.Args[1:]) { // first of all: even then its end is an exit code
+		s = listen(func() { os.Exit(exitOther) })
+	}
 	started := boot() // before anything that a bad release could fail at
-	s := listen()
+	if s == nil {
+		s = listen(nil)
+	}
 	os.Exit(run(withBoot(s.ctx, s, started), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
 }

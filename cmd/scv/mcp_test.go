@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -342,4 +343,29 @@ func handles(t *testing.T, c *bus.Client) (handles []string) {
 		handles = append(handles, e.Handle)
 	}
 	return handles
+}
+
+// TestMCPUnclearArguments: what is given twice, or is for nothing, is asked of nobody.
+func TestMCPUnclearArguments(t *testing.T) {
+	d, _ := boundDaemon(t, asShown)
+	d.set(wire.Yes)
+	c := mcpHere(t, d)
+	for arguments, want := range map[string]string{
+		`{"question":"Look?","question":"Deploy?"}`: "named once only",
+		`{"question":"Deploy?","for":""}`:           "what the answer is for is empty",
+	} {
+		result, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "confirm_owner", Arguments: json.RawMessage(arguments)})
+		if err != nil || !result.IsError || !strings.Contains(result.Content[0].(*mcp.TextContent).Text, want) {
+			t.Errorf("%s: %+v, %v", arguments, result, err)
+		}
+	}
+	result, err := c.CallTool(t.Context(), &mcp.CallToolParams{
+		Name: "permission_prompt", Arguments: json.RawMessage(`{"tool_name":"Bash","input":{"command":"ls","command":"rm"}}`),
+	})
+	if err != nil || !strings.Contains(result.Content[0].(*mcp.TextContent).Text, `"deny"`) {
+		t.Errorf("a command that is given twice: %+v, %v", result, err)
+	}
+	if got := d.question(); got != "" {
+		t.Errorf("asked %q", got)
+	}
 }

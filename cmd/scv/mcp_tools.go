@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"scv/wire"
@@ -15,7 +17,7 @@ import (
 type confirmInput struct {
 	Question       string  `json:"question" jsonschema:"what the owner is to allow, in one clear sentence that can be answered with yes or no"`
 	TimeoutSeconds *uint64 `json:"timeout_seconds,omitzero" jsonschema:"how long to wait, 1800 by default and 14400 at most"`
-	For            string  `json:"for,omitzero" jsonschema:"a file or a git commit that the answer is about: the question shows its hash, and a yes counts only while it is the same"`
+	For            *string `json:"for,omitzero" jsonschema:"a file or a git commit that the answer is about: the question shows its hash, and a yes counts only while it is the same"`
 }
 
 type notifyInput struct {
@@ -53,6 +55,9 @@ func (t *tools) addTo(server *mcp.Server) {
 
 func addTool[In any](t *tools, server *mcp.Server, name, does string, run func(*app, In) (*mcp.CallToolResult, error)) {
 	mcp.AddTool(server, &mcp.Tool{Name: name, Description: does}, func(ctx context.Context, request *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+		if given := jsontext.Value(request.Params.Arguments); len(given) > 0 && !given.IsValid() { // the SDK takes the last of two
+			return failedCall(errors.New("the arguments are no clear JSON: each may be named once only")), nil, nil
+		}
 		return t.call(ctx, request, func(a *app) (*mcp.CallToolResult, error) { return run(a, in) }), nil, nil
 	})
 }

@@ -29,13 +29,6 @@ func (a *app) notify(text string) (sent wire.Notified, err error) {
 	return sent, err
 }
 
-// tellOwner says something in the owner's chat, if that can be done.
-func (a *app) tellOwner(text string) {
-	if _, err := a.notify(text); err != nil {
-		a.note("scv: the owner could not be told: %v", err)
-	}
-}
-
 func (c *notifyCmd) Run(a *app) error {
 	text := string(c.Text)
 	switch {

@@ -49,15 +49,27 @@ func parseAlone(args []string, stdout, stderr io.Writer) (home string, verb *kon
 	return given.Home, verb, true
 }
 
-// named is the verb that stands first on a command line, after a home at most; nil if none does.
-func (c *commands) named(args []string) (name string, target any) {
+// failsClosed reports whether a command line asks the owner and ends: then a signal must not be what ends it,
+// since an agent goes on after a hook that was killed, and exit code 2 is what a script is promised.
+func failsClosed(args []string) bool {
+	args = afterHome(args)
+	return len(args) > 0 && (args[0] == "confirm" || args[0] == "hook")
+}
+
+// afterHome is a command line from its verb on, if a home at most stands before it.
+func afterHome(args []string) []string {
 	switch {
 	case len(args) > 2 && args[0] == "--home":
-		args = args[2:]
+		return args[2:]
 	case len(args) > 1 && strings.HasPrefix(args[0], "--home="):
-		args = args[1:]
+		return args[1:]
 	}
-	name = args[0]
+	return args
+}
+
+// named is the verb that stands first on a command line, after a home at most; nil if none does.
+func (c *commands) named(args []string) (name string, target any) {
+	name = afterHome(args)[0]
 	if name == "" || name != strings.ToLower(name) {
 		return "", nil
 	}

@@ -44,10 +44,10 @@ func promptOwner(a *app, arguments []byte) (*mcp.CallToolResult, error) {
 	answer := promptAnswer{Behavior: "deny"}
 	if err := json.Unmarshal(arguments, &in); err != nil || in.ToolName == "" || in.Input.Kind() != '{' {
 		answer.Message = "the request does not name a tool and its input"
-	} else if allowed, why := a.permit(permission{tool: in.ToolName, input: in.Input}, wire.DefaultConfirmSeconds*time.Second); allowed {
+	} else if r := a.permit(permission{tool: in.ToolName, input: in.Input}, wire.DefaultConfirmSeconds*time.Second); r.allows() {
 		answer = promptAnswer{Behavior: "allow", UpdatedInput: in.Input}
 	} else {
-		answer.Message = why
+		answer.Message = r.why
 	}
 	text, err := json.Marshal(answer)
 	if err != nil {

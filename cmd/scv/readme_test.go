@@ -103,23 +103,28 @@ func (p *printed) script(text string) {
 	p.write("release.tar.gz", "v1")
 	p.write("put-into-production", "#!/bin/sh\ntouch \"in-production-$1\"\n")
 	deployed := filepath.Join(p.dir, "in-production-release.tar.gz")
-	if out, _, err := p.runs("no", "", "./deploy"); err == nil || exists(deployed) {
-		p.t.Errorf("after a no: %v, deployed %v\n%s", err, exists(deployed), out)
+	nextName := func() {
+		first := time.Now().Unix()
+		until(p.t, "the next receipt gets another name", func() bool { return time.Now().Unix() > first })
 	}
-	first := time.Now().Unix()
-	until(p.t, "the next receipt gets another name", func() bool { return time.Now().Unix() > first })
+	for _, command := range [][]string{{"./deploy"}, {"sh", "deploy"}} {
+		if out, _, err := p.runs("no", "", command...); err == nil || exists(deployed) {
+			p.t.Errorf("%q after a no: %v, deployed %v\n%s", command, err, exists(deployed), out)
+		}
+		nextName()
+	}
 	out, question, err := p.runs("yes", "", "./deploy")
 	if err != nil || !exists(deployed) || !strings.Contains(question, "(for the file release.tar.gz, sha256 ") {
 		p.t.Errorf("after a yes: %v, deployed %v, asked %q\n%s", err, exists(deployed), question, out)
 	}
-	if receipts, _ := filepath.Glob(filepath.Join(p.dir, "deployed-*.json")); len(receipts) != 2 {
+	if receipts, _ := filepath.Glob(filepath.Join(p.dir, "deployed-*.json")); len(receipts) != 3 {
 		p.t.Errorf("receipts: %q", receipts)
 	}
 }
 
 func (p *printed) gitHook(text string) {
 	git(p.t, p.dir, "init", "-q", "-b", "main")
-	git(p.t, p.dir, "init", "-q", "--bare", "other.git")
+	git(p.t, p.dir, "init", "-q", "--bare", "-b", "elsewhere", "other.git")
 	git(p.t, p.dir, "commit", "-q", "--allow-empty", "-m", "a change")
 	p.write(".git/hooks/pre-push", text)
 	push := []string{"git", "-c", "safe.directory=*", "push", "-q", "./other.git", "main"}
@@ -131,6 +136,13 @@ func (p *printed) gitHook(text string) {
 		p.t.Errorf("after a yes: %v, asked %q\n%s", err, question, out)
 	}
 	git(p.t, p.dir, "push", "-q", "./other.git", "main:elsewhere") // asks nobody
+	remove := []string{"git", "-c", "safe.directory=*", "push", "-q", "./other.git", ":main"}
+	if out, _, err := p.runs("no", "", remove...); err == nil || strings.Contains(out, "fatal: bad object") {
+		p.t.Errorf("removed after a no: %v, %s", err, out)
+	}
+	if out, question, err := p.runs("yes", "", remove...); err != nil || question != "Delete main over there?" {
+		p.t.Errorf("removed after a yes: %v, asked %q\n%s", err, question, out)
+	}
 }
 
 func (p *printed) agentHook(settings string) {
@@ -148,8 +160,19 @@ func (p *printed) agentHook(settings string) {
 		p.t.Fatal(err)
 	}
 	hook := in.Hooks["PreToolUse"][0].Hooks[0]
-	if hook.Type != "command" || hook.Timeout <= wire.DefaultConfirmSeconds {
-		p.t.Errorf("the hook is ended before it may stop waiting: %+v", hook)
+	const margin = time.Minute // for its start, its last words and a busy machine
+	var waits time.Duration
+	if _, flag, found := strings.Cut(hook.Command, " --timeout "); found {
+		waits, _ = time.ParseDuration(flag)
+	}
+	if ends := time.Duration(hook.Timeout) * time.Second; hook.Type != "command" || waits <= 0 || ends < waits+afterDeadline+margin {
+		p.t.Errorf("the hook may be ended while it waits, which does not deny: %+v", hook)
+	}
+	matcher := regexp.MustCompile("^(" + in.Hooks["PreToolUse"][0].Matcher + ")$")
+	for _, tool := range []string{"Bash", "Write", "Edit", "NotebookEdit", "mcp__x__launch"} {
+		if !matcher.MatchString(tool) {
+			p.t.Errorf("%s is not asked about", tool)
+		}
 	}
 	for answer, want := range map[string]string{"yes": `"permissionDecision":"allow"`, "no": `"permissionDecision":"deny"`} {
 		if out, _, err := p.runs(answer, recorded(p.t, "pre_tool_use.json"), "sh", "-c", hook.Command); err != nil || !strings.Contains(out, want) {

@@ -19,6 +19,7 @@ type signals struct {
 	patient atomic.Pointer[func()] // called at the last one that is only counted
 	limit   atomic.Int32           // so many are counted
 	seen    atomic.Int32
+	cut     func() // what the one after the first does instead of ending the process, or nil
 }
 
 // endings are the signals that ask for an orderly end. A hang-up counts unless the caller ignores it,
@@ -30,8 +31,12 @@ func endings() []os.Signal {
 	return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 }
 
-func listen() *signals {
-	s := &signals{come: make(chan os.Signal, 3), settled: make(chan chan struct{}), wanted: endings()}
+// listen begins to. With a cut the process is never ended by a signal, nor by a pipe that nobody reads.
+func listen(cut func()) *signals {
+	s := &signals{come: make(chan os.Signal, 3), settled: make(chan chan struct{}), wanted: endings(), cut: cut}
+	if cut != nil {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	s.limit.Store(1)
 	signal.Notify(s.come, s.wanted...)
@@ -56,7 +61,14 @@ func (s *signals) countAll() {
 
 func (s *signals) count() {
 	s.end()
-	if s.seen.Add(1) < s.limit.Load() {
+	seen := s.seen.Add(1)
+	if s.cut != nil {
+		if seen > 1 {
+			s.cut()
+		}
+		return
+	}
+	if seen < s.limit.Load() {
 		return
 	}
 	signal.Stop(s.come)
@@ -87,6 +99,15 @@ func (s *signals) Asked() bool {
 	s.settled <- done
 	<-done
 	return s.ctx.Err() != nil
+}
+
+// Noticed reports whether one has come to this process, also one that is only on its way to the context: so
+// whoever asks before the last act never acts after an interrupt.
+func (s *signals) Noticed() bool {
+	probe := make(chan os.Signal, 1)
+	signal.Notify(probe, s.wanted...)
+	signal.Stop(probe) // returns once all that has come is handed on
+	return s.Asked()
 }
 
 // Resume listens again.

@@ -25,7 +25,12 @@ var errAway = errors.New("the daemon went away")
 // final error, and with a new one whenever the old one breaks. The first connection must succeed.
 // Work is called again from its beginning and must know by itself how far it came.
 func (a *app) stay(ctx context.Context, work func(context.Context, *bus.Client) error) error {
-	wait, met, away := firstRetry, false, false
+	return a.goOn(ctx, false, work)
+}
+
+// goOn is stay for one who may have met the daemon already: then it is waited for from the beginning.
+func (a *app) goOn(ctx context.Context, met bool, work func(context.Context, *bus.Client) error) error {
+	wait, away := firstRetry, false
 	for {
 		client, err := a.connect(ctx)
 		if err == nil {

@@ -26,6 +26,8 @@ type Answer struct {
 	Quoted      string    // id of the question whose text that message was, or ""
 	SentAt      time.Time // the platform's; a message without one never answers
 	Live        bool      // read as it was sent (local): it came after an opening, whatever the wall clock did
+
+	Unanswered clock.Stamp // when the latest question of this chat ended without an answer (Unanswered); zero for none
 }
 
 // Verdict is what becomes of a message.
@@ -153,6 +155,8 @@ func (s seen) answer(w words, a Answer, now clock.Stamp) Ruling {
 		return s.settleOn(*coded, quoted != nil, w, a, now)
 	case quoted != nil:
 		return s.settleOn(*quoted, true, w, a, now)
+	case s.count() == 1 && len(s.live) == 1 && a.inDoubt(now):
+		return hint("Another question has just ended, so it is not clear which one you mean, and nothing was answered. " + s.sayWhich())
 	case s.count() == 1:
 		return s.settleOn(s.all()[0], false, w, a, now)
 	case len(s.overdue) == s.count():
@@ -219,16 +223,21 @@ func (s seen) unhinted() bool {
 
 // howTo says how to answer what is open.
 func (s seen) howTo() string {
-	waiting := slices.Concat(s.live, s.early)
-	if len(waiting) == 1 {
+	if waiting := slices.Concat(s.live, s.early); len(waiting) == 1 {
 		return "To answer " + waiting[0].name() + ", write exactly yes or no."
+	}
+	return s.sayWhich()
+}
+
+// sayWhich says how to answer by a code.
+func (s seen) sayWhich() string {
+	waiting := slices.Concat(s.live, s.early)
+	if len(waiting) == 0 {
+		return "Nothing is open any more."
 	}
 	var names strings.Builder
 	for _, q := range waiting {
 		names.WriteString("\n" + q.name())
-	}
-	if len(waiting) == 0 {
-		return "Nothing is open any more."
 	}
 	code := waiting[0].Code
 	return fmt.Sprintf("Say which, such as yes %s or no %s:%s", code, code, names.String())

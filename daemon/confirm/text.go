@@ -3,7 +3,6 @@ package confirm
 import (
 	"fmt"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -90,32 +89,8 @@ func escape(r rune) string {
 	return fmt.Sprintf(`\u%04x`, r)
 }
 
-// Message is the text that the chat shows: the asker's words are one line between « and », which they
-// cannot contain, so they cannot pass for the lines around them.
-func (q Question) Message() string {
-	who := "someone on this machine"
-	if q.Asker != "" {
-		who = q.Asker
-	}
-	return fmt.Sprintf("scv confirm %s: %s asks\n«%s»\nAnswer yes or no (if several questions are open: yes %s or no %s). No answer within %s counts as no.",
-		q.Code, who, q.Question, q.Code, q.Code, patience(q.Timeout))
-}
-
-// patience is how long an answer is waited for, in words. Minutes are rounded up; what is shorter than
-// two is told in seconds.
-func patience(d time.Duration) string {
-	if d == time.Second {
-		return "1 second"
-	}
-	if d < 2*time.Minute && d%time.Minute != 0 {
-		return fmt.Sprintf("%d seconds", d/time.Second)
-	}
-	n := max((d+time.Minute-1)/time.Minute, 1)
-	if n == 1 {
-		return "1 minute"
-	}
-	return fmt.Sprintf("%d minutes", n)
-}
+// Message is the text that the chat shows.
+func (q Question) Message() string { return Detail(q).Message() }
 
 // The lines that close the loop in the chat. Each names the question, since several may have been open.
 const (

@@ -50,7 +50,8 @@ func (d *Daemon) makeRooms(context.Context) error {
 		Questions: d.questions, Delivered: d.delivered,
 	})
 	d.accounts = reconcile.New(reconcile.Options{
-		Desired: d.desired, Make: d.makeAdapter, Receive: d.inbox.Receive,
+		Desired: d.desired, Make: d.makeAdapter,
+		Receive: d.inbox.Receive, ReceiveTo: d.inbox.ReceiveTo, Cursor: d.inbox.Cursor,
 		Clock: d.clock, Log: d.log, Changed: d.outbox.Wake,
 		Interval: timing.Reconcile, StopGrace: timing.StopGrace,
 		MinDelay: timing.BackoffMin, MaxDelay: timing.BackoffMax, StableAfter: timing.StableAfter,

@@ -60,10 +60,7 @@ func Run(t *testing.T, make Make) {
 		t.Run(test.name, func(t *testing.T) {
 			b := &bench{t: t, contacts: newEvents[error]()}
 			b.receive = b.take
-			b.Subject = make(t, channel.Host{
-				Receive: func(ctx context.Context, batch []channel.Message) error { return b.receive(ctx, batch) },
-				Contact: b.contacts.add,
-			})
+			b.Subject = make(t, b.host())
 			test.run(t, b)
 		})
 	}
@@ -76,8 +73,33 @@ type bench struct {
 	receive  func(ctx context.Context, batch []channel.Message) error // changed only before serve
 	contacts *events[error]
 
-	mu    sync.Mutex
-	taken []channel.Message
+	mu     sync.Mutex
+	taken  []channel.Message
+	cursor string
+}
+
+// host is what the daemon would give an adapter. The cursor moves only with what was taken.
+func (b *bench) host() channel.Host {
+	return channel.Host{
+		Receive: func(ctx context.Context, batch []channel.Message) error { return b.receive(ctx, batch) },
+		ReceiveTo: func(ctx context.Context, batch []channel.Message, cursor string) error {
+			if len(batch) > 0 {
+				if err := b.receive(ctx, batch); err != nil {
+					return err
+				}
+			}
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.cursor = cursor
+			return nil
+		},
+		Cursor: func() (string, error) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return b.cursor, nil
+		},
+		Contact: b.contacts.add,
+	}
 }
 
 func (b *bench) take(_ context.Context, batch []channel.Message) error {

@@ -85,6 +85,7 @@ type Account struct {
 	Channel string
 	Name    string
 	OwnerID string // the owner's id on the platform, or ""
+	Anyone  bool   // it answers whoever writes, not the owner alone
 }
 
 // ID is the component id, <channel>:<account>.

@@ -22,6 +22,7 @@ import (
 // may be called from any goroutine.
 type Subject struct {
 	Adapter channel.Adapter
+	Chat    string // the owner's, as the daemon would name it
 	// Write makes the owner write on the platform: in the order of its calls, each with an id of its
 	// own. It does not wait for the adapter, which may be down.
 	Write func(id, text string)
@@ -51,6 +52,7 @@ func Run(t *testing.T, make Make) {
 		{"a message is acknowledged only when it is durable", acknowledged},
 		{"a message that was not taken comes again", redelivered},
 		{"stop during a receive", stopDuringReceive},
+		{"what was written while it was down comes first", caughtUp},
 		{"parts are shown in order", parts},
 		{"a part sent again is shown once", sentAgain},
 		{"parts sent side by side", sideBySide},
@@ -144,15 +146,15 @@ func (b *bench) send(id, text string) channel.Receipt {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	receipt, err := b.Adapter.Send(ctx, outgoing(id, text))
+	receipt, err := b.Adapter.Send(ctx, b.outgoing(id, text))
 	if err != nil {
 		b.t.Fatalf("Send: %v", err)
 	}
 	return receipt
 }
 
-func outgoing(id, text string) channel.Outgoing {
-	return channel.Outgoing{ClientID: id, Chat: "local", Kind: channel.Reply, Text: text, Last: true}
+func (b *bench) outgoing(id, text string) channel.Outgoing {
+	return channel.Outgoing{ClientID: id, Chat: b.Chat, Kind: channel.Reply, Text: text, Last: true}
 }
 
 // events is a list that grows.

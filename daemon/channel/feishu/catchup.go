@@ -12,7 +12,7 @@ import (
 // Bounds of one look at what was missed. What is more comes in the next look, which follows at once.
 const (
 	lookPlaces = 32 // chats, and as many threads
-	lookPages  = 4  // of one place
+	lookPages  = 4  // of one place that have anything new
 	pageSize   = 50 // messages
 	lookBack   = 24 * time.Hour
 )
@@ -46,7 +46,7 @@ func (a *Adapter) missed(ctx context.Context, taken map[string]bool) (items []it
 			"container_id_type": {"chat"}, "container_id": {id}, "sort_type": {"ByCreateTimeAsc"},
 			"start_time": {strconv.FormatInt(since, 10)}, // without an end: our clock may be behind
 		}
-		found, rest, err := a.look(ctx, query, id, p)
+		found, rest, err := a.look(ctx, query, id, p, taken)
 		if err != nil {
 			return nil, false, err
 		}
@@ -55,13 +55,12 @@ func (a *Adapter) missed(ctx context.Context, taken map[string]bool) (items []it
 	for _, id := range threads[:min(len(threads), lookPlaces)] {
 		p := a.known.Threads[id]
 		query := url.Values{"container_id_type": {"thread"}, "container_id": {id}, "sort_type": {"ByCreateTimeDesc"}}
-		found, _, err := a.look(ctx, query, p.Chat, p)
+		found, _, err := a.look(ctx, query, p.Chat, p, taken)
 		if err != nil {
 			return nil, false, err
 		}
 		items = append(items, found...)
 	}
-	items = slices.DeleteFunc(items, func(it item) bool { return taken[it.id] })
 	slices.SortStableFunc(items, func(a, b item) int { return a.sent.Compare(b.sent) })
 	return items, more, nil
 }
@@ -76,9 +75,9 @@ type listAnswer struct {
 
 // look reads the pages of one place. A place that the platform refuses to show is left out: the bot may
 // have been sent away from it.
-func (a *Adapter) look(ctx context.Context, query url.Values, chat string, p place) (found []item, more bool, err error) {
+func (a *Adapter) look(ctx context.Context, query url.Values, chat string, p place, taken map[string]bool) (found []item, more bool, err error) {
 	query.Set("page_size", strconv.Itoa(pageSize))
-	for range lookPages {
+	for pages := 0; pages < lookPages; {
 		got, err := get[listAnswer](ctx, a.api, "/open-apis/im/v1/messages", query)
 		if refusal, ok := errors.AsType[*answer](err); ok && (refusal.fate == refused || refusal.code == noScope) {
 			a.o.Log.Warn("what was missed in a chat cannot be read", "account", a.o.Account.ID(), "code", refusal.code)
@@ -87,16 +86,20 @@ func (a *Adapter) look(ctx context.Context, query url.Values, chat string, p pla
 		if err != nil {
 			return nil, false, err
 		}
-		old := false
+		old, before := false, len(found)
 		for _, r := range got.Data.Items {
 			it := r.item(chat, !p.Group)
+			it.listed = p.Chat == "" // p is a chat and no thread
 			old = old || it.sent.UnixMilli() < p.LastMS
-			if it.sent.UnixMilli() >= p.LastMS && it.check() == nil {
+			if it.sent.UnixMilli() >= p.LastMS && it.check() == nil && !taken[it.id] {
 				found = append(found, it)
 			}
 		}
+		if len(found) > before {
+			pages++
+		}
 		backwards := query.Get("sort_type") == "ByCreateTimeDesc"
-		if !got.Data.HasMore || got.Data.Next == "" || backwards && old {
+		if !got.Data.HasMore || got.Data.Next == "" || got.Data.Next == query.Get("page_token") || backwards && old {
 			return found, false, nil
 		}
 		query.Set("page_token", got.Data.Next)

@@ -53,10 +53,12 @@ func (c checkpoint) format() (string, error) {
 	return string(b), nil
 }
 
-// note moves the checkpoint past a message, whoever wrote it.
+// note moves the checkpoint past a message, whoever wrote it: in the list or the lists that it stands in.
 func (c checkpoint) note(it item, owner string) {
-	move(c.Chats, it.chat, place{Group: !it.direct}, it, owner)
-	bound(c.Chats, maxChats)
+	if it.listed {
+		move(c.Chats, it.chat, place{Group: !it.direct}, it, owner)
+		bound(c.Chats, maxChats)
+	}
 	if it.thread != "" {
 		move(c.Threads, it.thread, place{Chat: it.chat, Group: !it.direct}, it, owner)
 		bound(c.Threads, maxThreads)

@@ -123,7 +123,7 @@ func TestCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	say := func(chat, sender string, ms int64) {
-		c.note(item{chat: chat, sender: sender, direct: true, sent: time.UnixMilli(ms)}, "ou_owner")
+		c.note(item{chat: chat, listed: true, sender: sender, direct: true, sent: time.UnixMilli(ms)}, "ou_owner")
 	}
 	say("oc_owner", "ou_owner", 5)
 	say("oc_owner", "", 9) // our own words

@@ -20,6 +20,7 @@ type item struct {
 	thread        string
 	upper         string // the bundle it was forwarded in
 	deleted       bool
+	listed        bool // it stands in its chat's list: replies in threads do not
 }
 
 // event is what the long connection delivers.
@@ -80,6 +81,7 @@ func parseEvent(raw []byte) (it item, ours bool, err error) {
 	it = item{
 		id: m.ID, chat: m.Chat, kind: m.Kind, content: m.Content, sent: millis(m.Created),
 		direct: m.ChatType == "p2p", parent: m.Parent, root: m.Root, thread: m.Thread,
+		listed: m.Thread == "" || m.Root == "",
 	}
 	if e.Event.Sender.Type == "user" {
 		it.sender = e.Event.Sender.ID.OpenID

@@ -203,9 +203,10 @@ type Confirm struct {
 	Noted      clock.Stamp          `json:"noted"`       // when the record was last written
 	LastPolled clock.Stamp          `json:"last_polled"` // as last stored, at most 20 s behind
 	State      wire.ConfirmState    `json:"state"`
-	Attempted  bool                 `json:"attempted,omitzero"` // a first delivery was begun
-	Opened     time.Time            `json:"opened,omitzero"`    // zero until the platform accepted its text
-	Hinted     bool                 `json:"hinted,omitzero"`    // the one hint was given
+	Attempted  bool                 `json:"attempted,omitzero"`  // a first delivery was begun
+	Opened     time.Time            `json:"opened,omitzero"`     // zero until the platform accepted its text
+	MessageID  string               `json:"message_id,omitzero"` // of its text on the platform
+	Hinted     bool                 `json:"hinted,omitzero"`     // the one hint was given
 	Ended      clock.Stamp          `json:"ended,omitzero"`
 	Receipt    *wire.ConfirmReceipt `json:"receipt,omitzero"`
 }

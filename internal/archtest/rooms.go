@@ -51,6 +51,7 @@ var rooms = []Room{
 	{"daemon/confirm", plain, "pure rules: every race of a question is read in one place"},
 	{"daemon/notify", plain, "a pure choice of a chat from facts: it sends nothing"},
 	{"daemon/config", plain, "it reads config.toml into plain values and knows no reader of them"},
+	{"daemon/credential", []string{"internal/layout", "internal/failpoint"}, "it keeps secrets and must not know whose door they open"},
 	{"daemon/logfile", nil, "a log must not depend on what it tells of"},
 	{"daemon/transport", []string{"wire", "daemon/caller", "internal/failpoint"}, "it moves bytes and identities and knows no handler"},
 	{"daemon/channel", plain, "a port: an adapter gets what it needs as values and functions"},

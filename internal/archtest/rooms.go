@@ -89,6 +89,9 @@ var handFiles = map[string][]string{
 	"store_change.go":  {"store", "migrations"},
 	"agents.go":        {"daemon/agent", "daemon/config"},
 
+	"channels_login.go":        {"daemon/channel/feishu", "daemon/credential", "daemon/config"}, // without a daemon, too
+	"channels_login_feishu.go": {"daemon/channel/feishu"},
+
 	"delegate_here.go":   {"daemon/agent", "daemon/config"},
 	"delegate_run.go":    {"daemon/agent", "daemon/process"}, // it owns its run
 	"delegate_output.go": {"daemon/agent"},

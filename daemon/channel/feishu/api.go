@@ -24,6 +24,7 @@ const (
 type client struct {
 	http     http.Client
 	platform Platform
+	limit    time.Duration // of one request
 }
 
 // newClient makes a client by a copy of base, whose connections it shares.
@@ -31,7 +32,7 @@ func newClient(base *http.Client, platform Platform) client {
 	own := http.Client{Transport: base.Transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
 	}}
-	return client{own, platform}
+	return client{own, platform, requestTime}
 }
 
 // NewHTTP makes what Options.HTTP wants: few connections, none of them idle for long.
@@ -56,7 +57,7 @@ func noAnswer(err error) error {
 
 // do sends a request and reads its answer, status and all.
 func (c *client) do(request *http.Request) (status int, body []byte, err error) {
-	ctx, cancel := context.WithTimeout(request.Context(), requestTime)
+	ctx, cancel := context.WithTimeout(request.Context(), c.limit)
 	defer cancel()
 	response, err := c.http.Do(request.WithContext(ctx))
 	if err != nil {

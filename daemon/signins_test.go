@@ -166,6 +166,30 @@ func TestASignedInAccount(t *testing.T) {
 	}
 }
 
+// Only the platform's own times are compared: a clock of ours that is wrong takes nobody's answer away, and
+// lets none in that is older than the question.
+func TestAnswersUnderASkewedClock(t *testing.T) {
+	for _, skew := range []time.Duration{-time.Hour, time.Hour} {
+		s := startSignedIn(t)
+		s.p.Skew(skew)
+		s.becomes(t, wire.Connected, "")
+		status, err := s.c.Control(t.Context(), wire.ConfirmAskCommand{Question: "Deploy?", Parent: nil})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := status.Confirm.ID
+		s.sees(t, "Deploy?")
+		await(t, "the question is open", func() bool { return !s.confirm(t, id).Opened.IsZero() }, func() string { return "" })
+		old := s.p.Say(s.chat, s.app.Owner, "yes", feishutest.At(s.p.Now().Add(-time.Minute)))
+		await(t, "the old yes is taken", func() bool { return s.p.Acked(old) }, func() string { return "" })
+		if got := s.confirm(t, id).State; got != wire.Pending {
+			t.Errorf("skew %v: an old yes makes it %s", skew, got)
+		}
+		s.p.Say(s.chat, s.app.Owner, "yes")
+		await(t, "the answer", func() bool { return s.confirm(t, id).State == wire.Yes }, func() string { return string(s.confirm(t, id).State) })
+	}
+}
+
 func (s *signedIn) localChatHas(t *testing.T, words string) (found bool) {
 	t.Helper()
 	err := s.store.View(func(v *store.View) error {

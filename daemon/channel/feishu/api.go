@@ -42,6 +42,8 @@ func NewHTTP() *http.Client {
 	return &http.Client{Transport: transport}
 }
 
+var errTooLarge = errors.New("the platform answered more than 4 MiB")
+
 // unreachable is a request that got no answer. Its words hold no URL.
 type unreachable struct{ err error }
 
@@ -69,7 +71,7 @@ func (c *client) do(request *http.Request) (status int, body []byte, err error) 
 	case err != nil:
 		return 0, nil, noAnswer(err)
 	case len(body) > maxAnswer:
-		return 0, nil, &answer{status: response.StatusCode, meaning: meaning{says: "more than 4 MiB"}}
+		return 0, nil, errTooLarge
 	}
 	return response.StatusCode, body, nil
 }

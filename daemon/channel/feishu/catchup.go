@@ -76,9 +76,15 @@ type listAnswer struct {
 // look reads the pages of one place. A place that the platform refuses to show is left out: the bot may
 // have been sent away from it.
 func (a *Adapter) look(ctx context.Context, query url.Values, chat string, p place, taken map[string]bool) (found []item, more bool, err error) {
-	query.Set("page_size", strconv.Itoa(pageSize))
+	size := pageSize
 	for pages := 0; pages < lookPages; {
+		query.Set("page_size", strconv.Itoa(size))
 		got, err := get[listAnswer](ctx, a.api, "/open-apis/im/v1/messages", query)
+		if errors.Is(err, errTooLarge) && size > 1 { // no answer of any size may end the account for good
+			size, found, pages = max(size/5, 1), nil, 0
+			query.Del("page_token")
+			continue
+		}
 		if refusal, ok := errors.AsType[*answer](err); ok && (refusal.fate == refused || refusal.code == noScope) {
 			a.o.Log.Warn("what was missed in a chat cannot be read", "account", a.o.Account.ID(), "code", refusal.code)
 			return found, false, nil

@@ -170,6 +170,24 @@ func TestCatchUp(t *testing.T) {
 	w.stop()
 }
 
+// Messages that fill an answer are read a few at a time.
+func TestCatchUpOnMuch(t *testing.T) {
+	w := newWorld(t, feishutest.Options{})
+	w.start()
+	w.say("m0")
+	w.await(1)
+	w.stop()
+	long := strings.Repeat("x", 140<<10)
+	for range 40 {
+		w.say(long)
+	}
+	w.start()
+	if got := w.await(41); len(got) != 41 || got[40].Text != long {
+		t.Errorf("%d messages", len(got))
+	}
+	w.stop()
+}
+
 // The owner's chat is known from the first message that was sent there, so that a first word of the owner is
 // not missed either.
 func TestTheOwnersChatIsKnownEarly(t *testing.T) {

@@ -92,11 +92,15 @@ func dropDamaged(tx *store.Intent, id string) error {
 
 // desired is what every account should be, read afresh for each pass.
 func (d *Daemon) desired() ([]reconcile.Desired, error) {
+	signed := d.signIns()
+	if err := d.adopt(context.Background(), signed); err != nil {
+		d.log.Error("accounts that were signed in get their settings later", "err", err)
+	}
 	var all []reconcile.Desired
 	err := d.store.View(func(v *store.View) error {
 		for _, row := range v.Accounts() {
 			if !row.Account.LoggingOut {
-				all = append(all, d.desire(row))
+				all = append(all, d.desire(row, signed))
 			}
 		}
 		return nil
@@ -108,7 +112,7 @@ func (d *Daemon) desired() ([]reconcile.Desired, error) {
 	return all, err
 }
 
-func (d *Daemon) desire(row store.AccountRow) reconcile.Desired {
+func (d *Daemon) desire(row store.AccountRow, signed map[string]signIn) reconcile.Desired {
 	a := row.Account
 	want := reconcile.Desired{
 		Account: accountOf(row.ID, a.OwnerID), Enabled: a.Enabled, RemoteTools: a.RemoteTools,
@@ -119,7 +123,12 @@ func (d *Daemon) desire(row store.AccountRow) reconcile.Desired {
 			want.Broken = err.Error()
 		}
 	}
-	if !isLocal(row.ID) {
+	want.Account.Anyone = a.Senders == wire.SendersAnyone
+	switch want.Account.Channel {
+	case "local":
+	case remote:
+		d.desireRemote(&want, row, signed)
+	default:
 		want.Broken = "this release has no channel " + want.Account.Channel
 	}
 	return want
@@ -132,6 +141,9 @@ func accountOf(id, owner string) channel.Account {
 
 // makeAdapter builds the adapter of one run of an account.
 func (d *Daemon) makeAdapter(want reconcile.Desired, host channel.Host) (channel.Adapter, error) {
+	if want.Account.Channel == remote && !failpoint.Broken(failpoint.BrokenAccount) {
+		return d.makeFeishu(want, host)
+	}
 	if want.Account.Channel != "local" || failpoint.Broken(failpoint.BrokenAccount) {
 		return nil, channel.Permanent("this release has no channel " + want.Account.Channel)
 	}

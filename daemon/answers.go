@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"time"
 
 	"scv/daemon/channel"
 	"scv/daemon/channel/local"
@@ -66,14 +65,19 @@ func journalEnd(tx *store.Delivery, c confirm.Question) error {
 // answer offers a message to the questions of its chat, inside inbox's own transaction.
 func (q *questions) answer(tx *store.Delivery, account string, m channel.Message) (bool, error) {
 	var open []confirm.Question
+	quoted := ""
 	for _, c := range tx.OpenConfirms() {
-		if c.Account == account {
-			open = append(open, confirm.Question(c))
+		if c.Account != account {
+			continue
+		}
+		open = append(open, confirm.Question(c))
+		if m.Quotes != "" && m.Quotes == c.MessageID {
+			quoted = c.ID
 		}
 	}
 	ruling := confirm.Judge(open, confirm.Answer{
 		Account: account, Chat: m.Chat, Sender: m.Sender, Direct: m.Direct, Attachments: m.Attachments,
-		Text: m.Text, MessageID: m.ID, Quotes: m.Quotes, SentAt: m.SentAt,
+		Text: m.Text, MessageID: m.ID, Quotes: m.Quotes, Quoted: quoted, SentAt: m.SentAt,
 		Live: m.Chat == local.Chat && isLocal(account), Unanswered: q.lastUnanswered(account, m.Chat),
 	}, q.d.clock.Now())
 	for _, c := range ruling.Changed {
@@ -129,12 +133,13 @@ func (q *questions) Attempt(tx *store.Delivery, id string) (bool, error) {
 }
 
 // Accepted opens the question.
-func (q *questions) Accepted(tx *store.Delivery, id string, at time.Time) error {
+func (q *questions) Accepted(tx *store.Delivery, id string, r channel.Receipt) error {
 	c, known := tx.Confirm(id)
 	if !known {
 		return nil
 	}
-	after, line := confirm.Question(c).Accept(q.d.clock.Now(), at)
+	after, line := confirm.Question(c).Accept(q.d.clock.Now(), r.At)
+	after.MessageID = r.MessageID
 	return q.put(tx, c.State, after, line)
 }
 

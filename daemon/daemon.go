@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"strconv"
 	"sync"
@@ -90,7 +91,8 @@ type Daemon struct {
 	transport *transport.Server
 	bus       atomic.Pointer[bus.Server] // nil until the last step of a start
 	locals    locals
-	told      onceSet // runs whose owner heard that they tried a closed door
+	web       *http.Client // of all accounts that speak HTTP
+	told      onceSet      // runs whose owner heard that they tried a closed door
 	rooms     rooms
 
 	pulse   *service.Pulse

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"strings"
 	"sync"
 
 	"scv/daemon/channel/local"
@@ -49,13 +50,14 @@ func ownerChat(id string, a store.Account) string {
 	return a.OwnerID
 }
 
-// originOf is the chat that a run answers. Only the owner's direct conversation is keyed by the
-// owner's own id.
+// originOf is the chat that a run answers. Only the owner's direct conversations begin with the owner's
+// own id: the chat's is that alone, a thread's goes on with the thread's.
 func (d *Daemon) originOf(record store.Delegation) notify.OriginChat {
 	origin := notify.OriginChat{Account: record.Account}
 	for _, row := range d.accountRows() {
 		if row.ID == record.Account {
-			origin.OwnersChat = row.Account.OwnerID != "" && record.Conversation == row.Account.OwnerID
+			speaker, _, _ := strings.Cut(record.Conversation, "\x00")
+			origin.OwnersChat = row.Account.OwnerID != "" && speaker == row.Account.OwnerID
 		}
 	}
 	return origin

@@ -50,8 +50,12 @@ func (d *Daemon) handleChannelLogout(ctx context.Context, c call, command wire.C
 	return d.status()
 }
 
-// forgetAccount deletes what a stopped account has. It may be begun again at any point.
+// forgetAccount deletes what a stopped account has, what it signs in with first and its settings last: settings
+// alone cannot run, and what signs in is adopted afresh. It may be begun again at any point.
 func (d *Daemon) forgetAccount(ctx context.Context, id string) error {
+	if err := d.forgetSignIn(id); err != nil {
+		return err
+	}
 	for more := true; more; {
 		err := d.store.Deliver(ctx, func(tx *store.Delivery) (err error) {
 			more, err = tx.ForgetAccount(id, forgetChunk)

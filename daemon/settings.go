@@ -9,6 +9,7 @@ import (
 
 	"scv/daemon/channel"
 	"scv/daemon/config"
+	"scv/daemon/credential"
 	"scv/store"
 	"scv/wire"
 )
@@ -79,17 +80,18 @@ func (d *Daemon) set(ctx context.Context, c call, ask wire.AccountSet) (store.Ac
 	}
 	agents := d.agents.Load().Names()
 	_, damaged := d.damagedAccounts()[id]
+	made, can := d.newAccount(ask, c)
 	var after store.Account
 	err = d.store.Intend(ctx, func(tx *store.Intent) error {
 		before, known := tx.Account(id)
-		if !known && (ask.Channel != "local" || !c.creates) {
+		if !known && !can {
 			return wire.Refuse(wire.ComponentError, "no account %q: scv channels lists those there are", id)
 		}
 		if before.LoggingOut {
 			return wire.Refuse(wire.ComponentError, "account %q is being logged out: try again in a moment", id)
 		}
 		if !known {
-			before = newLocal(wire.ToolsNone)
+			before = made
 		}
 		var told string
 		if after, told, err = change(id, before, ask, agents); err != nil {
@@ -113,6 +115,19 @@ func (d *Daemon) set(ctx context.Context, c call, ask wire.AccountSet) (store.Ac
 		d.log.Error("cannot announce a change of authority; the next start does", "account", id, "err", err)
 	}
 	return after, d.accounts.Sync(ctx)
+}
+
+// newAccount is an account that has no settings yet, if there may be one: a local one by the seed's own verb,
+// and any other once it is signed in.
+func (d *Daemon) newAccount(ask wire.AccountSet, c call) (a store.Account, can bool) {
+	switch ask.Channel {
+	case "local":
+		return newLocal(wire.ToolsNone), c.creates
+	case remote:
+		s, found := readSignIn(credential.In(d.home.Path), ask.Account)
+		return bind(newRemote(), s), found
+	}
+	return store.Account{}, false
 }
 
 // who names the caller for the journal, and the runs that it is in, the outermost first.

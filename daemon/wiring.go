@@ -9,6 +9,7 @@ import (
 
 	"scv/daemon/agent"
 	"scv/daemon/caller"
+	"scv/daemon/channel/feishu"
 	"scv/daemon/config"
 	"scv/daemon/delegation"
 	"scv/daemon/inbox"
@@ -25,6 +26,8 @@ import (
 
 // makeRooms makes the rooms and hands each what it needs of the others. Nothing runs yet.
 func (d *Daemon) makeRooms(context.Context) error {
+	d.web = feishu.NewHTTP()
+	d.rooms.opened("connections to platforms", func() error { d.web.CloseIdleConnections(); return nil })
 	d.runs = delegation.New(delegation.Options{
 		Store: d.store, Clock: d.clock, Log: d.log, Procs: d.procs, Cgroups: d.cgroups, Self: d.self,
 		Instance: d.home.Instance, Home: d.home.Path, Parent: d.o.Getenv("SCV_PARENT"),
@@ -50,7 +53,8 @@ func (d *Daemon) makeRooms(context.Context) error {
 		Questions: d.questions, Delivered: d.delivered,
 	})
 	d.accounts = reconcile.New(reconcile.Options{
-		Desired: d.desired, Make: d.makeAdapter, Receive: d.inbox.Receive,
+		Desired: d.desired, Make: d.makeAdapter,
+		Receive: d.inbox.Receive, ReceiveTo: d.inbox.ReceiveTo, Cursor: d.inbox.Cursor,
 		Clock: d.clock, Log: d.log, Changed: d.outbox.Wake,
 		Interval: timing.Reconcile, StopGrace: timing.StopGrace,
 		MinDelay: timing.BackoffMin, MaxDelay: timing.BackoffMax, StableAfter: timing.StableAfter,

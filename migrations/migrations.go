@@ -21,6 +21,7 @@ type step struct {
 var steps = []step{
 	{to: 1, what: "create the first schema", apply: createSchema1},
 	{to: 2, what: "add the reports of delegations and the restarts", apply: addReportsAndRestarts},
+	{to: 3, what: "add the cursors of accounts", apply: addCursors},
 }
 
 // Newest is the schema this program writes.

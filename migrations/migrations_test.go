@@ -105,7 +105,7 @@ func TestFirstSchema(t *testing.T) {
 	must(t, db.View(func(tx *bbolt.Tx) error {
 		n := 0
 		err := tx.ForEach(func([]byte, *bbolt.Bucket) error { n++; return nil })
-		if n != len(schema1)+2 {
+		if n != len(schema1)+3 {
 			t.Errorf("%d buckets", n)
 		}
 		return err

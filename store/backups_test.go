@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
+
+	"scv/migrations"
 )
 
 func TestBackupsAreBounded(t *testing.T) {
@@ -48,7 +51,7 @@ func TestBackupIsVerifiedAndReplacesNothing(t *testing.T) {
 	damaged := fmt.Errorf("%w: on purpose", ErrDamaged)
 	for _, copy := range []func(Verify) error{
 		func(v Verify) error { return s.Backup(ctx, path, v) },
-		func(v Verify) error { return Copy(ctx, "../migrations/testdata/schema-2.db", path, v) },
+		func(v Verify) error { return Copy(ctx, fixtures+strconv.Itoa(migrations.Newest())+".db", path, v) },
 	} {
 		if err := copy(func(context.Context, string) error { return damaged }); !errors.Is(err, damaged) {
 			t.Errorf("got %v", err)

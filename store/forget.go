@@ -6,7 +6,7 @@ import (
 )
 
 // accountTables hold what an account's messages left behind.
-var accountTables = []*Table{tableClaims, tableOutbox, tableSeen, tableConversations, tableChat}
+var accountTables = []*Table{tableClaims, tableOutbox, tableSeen, tableCursors, tableConversations, tableChat}
 
 // ForgetAccount removes at most limit of the records that messages of an account left, for its log-out.
 // It reports whether there may be more; call it again, in a transaction of its own, until there are not.

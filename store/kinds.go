@@ -12,7 +12,7 @@ type Shared struct{ View }
 // Intent writes what the owner wants: the accounts.
 type Intent struct{ Shared }
 
-// Delivery writes messages on their way: claims, outbox, seen, conversations, chat lines.
+// Delivery writes messages on their way: claims, outbox, seen, cursors, conversations, chat lines.
 type Delivery struct{ Shared }
 
 // Observation writes what was seen of the world: delegations.

@@ -72,13 +72,14 @@ func isStub(file *os.File, size int64) bool {
 	return size < leastPages*page
 }
 
-// EarlierLife names a sign that a store was here before: its own mark, a copy of it, or what belongs to
-// its accounts. It is "" when there is none, so that a new store takes nobody's place.
+// EarlierLife names a sign that a store was here before: its own mark, or a copy of it. It is "" when there is
+// none, so that a new store takes nobody's place. Credentials are no sign: people sign in before the first
+// start.
 func EarlierLife(path string) (sign string, err error) {
 	dir := filepath.Dir(path)
 	for _, pattern := range []string{
 		path + madeSuffix, path + keptSuffix + "-*", path + ".schema-*",
-		filepath.Join(dir, "backup", "*.db"), filepath.Join(dir, "credentials", "*"),
+		filepath.Join(dir, "backup", "*.db"),
 	} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {

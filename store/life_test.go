@@ -90,8 +90,8 @@ func TestStubsAreShorterThanAnyStore(t *testing.T) {
 
 func TestEarlierLifeIsKnownByWhatIsLeft(t *testing.T) {
 	for _, left := range []string{
-		"scv.db.made", "scv.db.before-compact-1", "scv.db.schema-1", "backup/auto-1.db", "credentials/x:y",
-		"", ".scv.db.tmp-1", "daemon.lock", "config.toml", "scv.db.stub", "backup/", "credentials/", "log/scv.log",
+		"scv.db.made", "scv.db.before-compact-1", "scv.db.schema-1", "backup/auto-1.db",
+		"", "credentials/feishu/work.json", ".scv.db.tmp-1", "daemon.lock", "config.toml", "scv.db.stub", "backup/", "credentials/", "log/scv.log",
 	} {
 		dir := t.TempDir()
 		if left != "" {
@@ -103,7 +103,7 @@ func TestEarlierLifeIsKnownByWhatIsLeft(t *testing.T) {
 		sign, err := EarlierLife(filepath.Join(dir, "scv.db"))
 		must(t, err)
 		known := left == "scv.db.made" || left == "scv.db.before-compact-1" || left == "scv.db.schema-1" ||
-			left == "backup/auto-1.db" || left == "credentials/x:y"
+			left == "backup/auto-1.db"
 		if (sign != "") != known {
 			t.Errorf("%q left: %q", left, sign)
 		}

@@ -160,6 +160,9 @@ func fillStore(t testing.TB, s *Store) {
 		if err := d.MarkSeen("local:default", "m0"); err != nil {
 			return err
 		}
+		if err := d.PutCursor("local:default", "secret-handle-3"); err != nil {
+			return err
+		}
 		return d.PutConversation("local:default", "c", Conversation{Agent: "claude", Session: "s1", Turns: 3, LastUse: now})
 	}))
 	fillObservations(t, s, now)

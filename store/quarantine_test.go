@@ -86,6 +86,7 @@ func checkFilled(t *testing.T, s *Store, journalled int) {
 			"claim":        len(v.Claims("local:default")) == 1 && v.AllClaims()[0].Text == "secret-claim",
 			"outbox":       len(v.Outbox("local:default", 10)) == 2,
 			"seen":         v.SeenMessage("local:default", "m0"),
+			"cursor":       v.Cursor("local:default") == "secret-handle-3",
 			"conversation": kept && conversation.Turns == 3,
 			"chat":         len(v.ChatLines("local:default", 0, 10)) == 2 && found && line == 1,
 			"delegation":   live && delegation.Leader.PID == 4242 && len(delegation.Ties) == 1,

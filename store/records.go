@@ -15,6 +15,7 @@ type Account struct {
 	Senders     wire.Senders     `json:"senders"`
 	Agent       string           `json:"agent,omitzero"`       // "" is the only one configured
 	OwnerID     string           `json:"owner_id,omitzero"`    // as the platform or the socket verified it
+	Binding     string           `json:"binding,omitzero"`     // identity of the credentials that all of its state belongs to
 	LoggingOut  bool             `json:"logging_out,omitzero"` // a log-out began; the next reconcile finishes it
 	Announce    string           `json:"announce,omitzero"`    // a change of authority the owner is yet to be told
 }
@@ -65,6 +66,11 @@ type Outbound struct {
 // Seen marks a message id as handled. Key: <account>/<message id>.
 type Seen struct {
 	Order uint64 `json:"order"` // of its latest sighting
+}
+
+// Cursor is where the receiving of an account has come to. Key: <account>/<name>.
+type Cursor struct {
+	Value string `json:"value"` // secret: opaque, and with some platforms a key to what comes next
 }
 
 // Conversation ties a chat to the agent's own memory of it. Key: <account>/<conversation>.
@@ -201,9 +207,10 @@ type Confirm struct {
 	Noted      clock.Stamp          `json:"noted"`       // when the record was last written
 	LastPolled clock.Stamp          `json:"last_polled"` // as last stored, at most 20 s behind
 	State      wire.ConfirmState    `json:"state"`
-	Attempted  bool                 `json:"attempted,omitzero"` // a first delivery was begun
-	Opened     time.Time            `json:"opened,omitzero"`    // zero until the platform accepted its text
-	Hinted     bool                 `json:"hinted,omitzero"`    // the one hint was given
+	Attempted  bool                 `json:"attempted,omitzero"`  // a first delivery was begun
+	Opened     time.Time            `json:"opened,omitzero"`     // zero until the platform accepted its text
+	MessageID  string               `json:"message_id,omitzero"` // of its text on the platform
+	Hinted     bool                 `json:"hinted,omitzero"`     // the one hint was given
 	Ended      clock.Stamp          `json:"ended,omitzero"`
 	Receipt    *wire.ConfirmReceipt `json:"receipt,omitzero"`
 }

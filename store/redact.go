@@ -61,12 +61,14 @@ func (t *Table) redact(rec any, raw []byte, o DumpOptions) (jsontext.Value, erro
 }
 
 // openMember reports whether a secret member may be shown all the same. Questions are for everybody who
-// may see the store; a reply handle lets its holder write to a chat and is never shown.
+// may see the store; a reply handle lets its holder write to a chat, a cursor perhaps read on in one: neither is ever shown.
 func openMember(rec any, member string, o DumpOptions) bool {
 	if member == "reply_handle" {
 		return false
 	}
 	switch rec := rec.(type) {
+	case Cursor:
+		return false
 	case Outbound:
 		return o.Texts || rec.Question != ""
 	case ChatLine:

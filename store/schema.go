@@ -87,6 +87,12 @@ var (
 		Doors: []string{"MarkSeen", "ForgetAccount"},
 		Keep:  "the newest 8192 of an account by sighting", form: keyAccountText, read: readRecord[Seen],
 	}
+	tableCursors = &Table{
+		Name: "cursors", Key: "<account>/<name>", Writer: ByDelivery,
+		Doors:  []string{"PutCursor", "ForgetAccount"},
+		Secret: []string{"value"},
+		Keep:   "one record of an account, rewritten", form: keyAccountText, read: readRecord[Cursor],
+	}
 	tableConversations = &Table{
 		Name: "conversations", Key: "<account>/<conversation>", Writer: ByDelivery,
 		Doors: []string{"PutConversation", "DeleteConversation", "ForgetAccount"},
@@ -152,7 +158,7 @@ var (
 // Schema is the bucket tree, in the order of a dump.
 var Schema = []*Table{
 	tableMeta, tableAccounts,
-	tableClaims, tableOutbox, tableSeen, tableConversations, tableChat,
+	tableClaims, tableOutbox, tableSeen, tableCursors, tableConversations, tableChat,
 	tableDelegations, tableReports, tableRestart,
 	tableConfirms, tableConfirmsEnded,
 	tableJournal, tableLastOwner, tableQuarantine,

@@ -82,7 +82,7 @@ func TestSchemaIsComplete(t *testing.T) {
 func TestSecretMembersExist(t *testing.T) {
 	for table, shape := range map[*Table]*shape{
 		tableClaims: shapeOf[Claim](), tableOutbox: shapeOf[Outbound](), tableChat: shapeOf[ChatLine](),
-		tableQuarantine: shapeOf[Quarantined](),
+		tableQuarantine: shapeOf[Quarantined](), tableCursors: shapeOf[Cursor](),
 	} {
 		if len(table.Secret) == 0 {
 			t.Errorf("%s has no secret", table.Name)

@@ -10,6 +10,7 @@ import (
 
 type channelsCmds struct {
 	List    channelsList    `cmd:"" default:"withargs" help:"List the chat accounts."`
+	Login   channelsLogin   `cmd:"" help:"Sign in to a chat platform by scanning a code."`
 	Set     channelsSet     `cmd:"" help:"Change settings of one account."`
 	Enable  channelsEnable  `cmd:"" help:"Turn one account on."`
 	Disable channelsDisable `cmd:"" help:"Turn one account off."`

@@ -63,8 +63,8 @@ func (v *vault) fill(t *testing.T) *daemonProcess {
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	writeConfig(t, v.home, fmt.Sprintf("# %s\n[agents.leaky]\ncommand = [%q]\nenv = [\"KEPT_KEY\"]\n[notify]\nowner = [\"local:default\"]\n", v.plant(), path))
-	startDaemon(t, v.home).terminate(t) // credentials in a home without a store would be an earlier life
+	writeConfig(t, v.home, fmt.Sprintf("# %s\n[agents.leaky]\ncommand = [%q]\nenv = [\"KEPT_KEY\"]\n[notify]\nowner = [\"local:default\"]\n"+
+		"[feishu]\nstand_in = \"http://127.0.0.1:1\"\n", v.plant(), path)) // nobody listens there
 	v.plantCredentials(t)
 	d := startDaemon(t, v.home, "--log-level", "debug")
 	c := d.client(t)
@@ -80,12 +80,16 @@ func (v *vault) fill(t *testing.T) *daemonProcess {
 
 func (v *vault) plantCredentials(t *testing.T) {
 	t.Helper()
-	folder := filepath.Join(v.home, "credentials")
+	folder := filepath.Join(v.home, "credentials", "feishu")
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"local:default.json", "feishu:work.json"} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(`{"token":"`+v.plant()+`"}`), 0o600); err != nil {
+	for name, saved := range map[string]string{
+		"work.json":   `{"app_id":"cli_a","app_secret":"%s","brand":"feishu","owner_open_id":"ou_a"}`,
+		"broken.json": `{"app_id":"cli_b","app_secret":"%s"`,
+		"odd.json":    `{"token":"%s"}`,
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), fmt.Appendf(nil, saved, v.plant()), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -15,9 +15,11 @@ type Message struct {
 	Chat        string    // the platform's id of the chat
 	Sender      string    // the platform's id of who wrote it
 	Direct      bool      // the sender's direct chat, not a group
+	Thread      string    // the platform's id of the thread within the chat, or "": a conversation of its own
 	Text        string    // trimmed
 	Attachments int       // files that came with it
 	Quotes      string    // message id it quotes, or ""
+	Quoted      string    // text of what it quotes, where that is not part of Text
 	ReplyHandle string    // what a reply must carry, or ""
 	SentAt      time.Time // the platform's send time; zero where it gives none
 	Terminal    bool      // local: a person typed it at a terminal
@@ -68,6 +70,11 @@ type Host struct {
 	// Receive takes messages in order and returns once each is durable or known; only then may the
 	// adapter acknowledge them or move its cursor.
 	Receive func(ctx context.Context, batch []Message) error
+	// ReceiveTo is Receive that also moves the account's cursor, in the commit of the last message: after
+	// a crash the cursor is never ahead of what was taken. A batch may be empty.
+	ReceiveTo func(ctx context.Context, batch []Message, cursor string) error
+	// Cursor is what ReceiveTo last stored, as the adapter wrote it; "" before the first.
+	Cursor func() (string, error)
 	// Contact reports the outcome of the latest authenticated exchange: nil is a fresh success, an
 	// error one fixed sentence of what a person can do.
 	Contact func(err error)
@@ -78,6 +85,7 @@ type Account struct {
 	Channel string
 	Name    string
 	OwnerID string // the owner's id on the platform, or ""
+	Anyone  bool   // it answers whoever writes, not the owner alone
 }
 
 // ID is the component id, <channel>:<account>.

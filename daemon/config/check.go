@@ -2,6 +2,7 @@ package config
 
 import (
 	"log/slog"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,7 +38,7 @@ func inWord(r rune) bool {
 func convert(f file, at lines) (Config, error) {
 	c := Default()
 	for _, part := range []func(file, *Config, lines) error{
-		workspace, agents, notify, counts, level, spans, progress,
+		workspace, agents, notify, counts, level, spans, progress, standIn,
 	} {
 		if err := part(f, &c, at); err != nil {
 			return Config{}, err
@@ -98,6 +99,19 @@ func counts(f file, c *Config, at lines) error {
 		}
 		*n.into = *n.value
 	}
+	return nil
+}
+
+// standIn lets nothing but this machine take the place of a platform: whoever does is told secrets.
+func standIn(f file, c *Config, at lines) error {
+	if f.Feishu.StandIn == nil {
+		return nil
+	}
+	host, found := strings.CutPrefix(*f.Feishu.StandIn, "http://")
+	if to, err := netip.ParseAddrPort(host); !found || err != nil || !to.Addr().IsLoopback() {
+		return at.wrong("feishu.stand_in", `it is http:// with a loopback address and a port, as "http://127.0.0.1:8080"`)
+	}
+	c.Feishu.StandIn = *f.Feishu.StandIn
 	return nil
 }
 

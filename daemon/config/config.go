@@ -39,6 +39,7 @@ type Config struct {
 	Turns       Turns
 	Log         Log
 	Timing      Timing
+	Feishu      Feishu
 }
 
 // Agent is a program that answers.
@@ -81,6 +82,11 @@ type Timing struct {
 	BackoffMax  time.Duration // longest delay
 	StableAfter time.Duration // a run this long takes the delay to its first step
 	IdleClose   time.Duration // a live agent without a turn for so long is closed
+}
+
+// Feishu is about the channel of that name, which is Lark too.
+type Feishu struct {
+	StandIn string // origin of a fake platform on this machine, for tests and the demo; "" is the real one
 }
 
 // Default is what holds without a file.

@@ -69,6 +69,9 @@ backoff_min = "40ms"
 backoff_max = "50ms"
 stable_after = "60ms"
 idle_close = "70ms"
+
+[feishu]
+stand_in = "http://127.0.0.1:8080"
 `
 
 func TestEveryKeyIsRead(t *testing.T) {
@@ -91,6 +94,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 			BackoffMin: 40 * time.Millisecond, BackoffMax: 50 * time.Millisecond,
 			StableAfter: 60 * time.Millisecond, IdleClose: 70 * time.Millisecond,
 		},
+		Feishu: Feishu{StandIn: "http://127.0.0.1:8080"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -146,6 +150,9 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"inline agent", "\n[agents]\na = {command = [\"a\"], prompt = \"s3cret\"}", `line 3: the value of "agents.a.prompt" is wrong`},
 		{"variable with a value", "[agents.a]\ncommand = [\"a\"]\nenv = [\"A=s3cret\"]", `line 3: the value of "agents.a.env" is wrong`},
 		{"our own variable", "[agents.a]\ncommand = [\"a\"]\nenv = [\"SCV_PARENT\"]", `line 3: the value of "agents.a.env" is wrong`},
+		{"stand-in elsewhere", "[feishu]\nstand_in = \"http://s3cret.example:80\"", `line 2: the value of "feishu.stand_in" is wrong: it is http://`},
+		{"stand-in with TLS", "[feishu]\nstand_in = \"https://127.0.0.1:80\"", `line 2: the value of "feishu.stand_in" is wrong`},
+		{"stand-in with a path", "[feishu]\nstand_in = \"http://127.0.0.1:80/s3cret\"", `line 2: the value of "feishu.stand_in" is wrong`},
 		{"account without a channel", "[notify]\nowner = [\"s3cret\"]", `line 2: the value of "notify.owner" is wrong`},
 		{"account twice", "[notify]\nowner = [\"a:b\", \"a:b\"]", `line 2: the value of "notify.owner" is wrong: it lists an account twice`},
 		{"invalid UTF-8", "workspace = \"/\xff\"", `line 1: `},

@@ -37,6 +37,9 @@ type file struct {
 		StableAfter *string `toml:"stable_after"`
 		IdleClose   *string `toml:"idle_close"`
 	} `toml:"timing"`
+	Feishu struct {
+		StandIn *string `toml:"stand_in"`
+	} `toml:"feishu"`
 }
 
 type agentFile struct {

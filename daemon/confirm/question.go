@@ -34,6 +34,7 @@ type Question struct {
 	State      wire.ConfirmState
 	Attempted  bool        // a first delivery was begun
 	Opened     time.Time   // zero until the platform accepted its text
+	MessageID  string      // of its text on the platform, by which an answer may quote it, or ""
 	Hinted     bool        // the one hint was given
 	Ended      clock.Stamp // zero while pending
 	Receipt    *wire.ConfirmReceipt

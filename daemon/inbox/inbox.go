@@ -49,18 +49,46 @@ func New(o Options) *Inbox { return &Inbox{o: o} }
 // Receive takes a batch in order and returns once each message is durable or known. An error means
 // that the rest of the batch must come again; what came before is not taken twice.
 func (b *Inbox) Receive(ctx context.Context, account string, batch []channel.Message) error {
+	return b.receive(ctx, account, batch, func(*store.Delivery) error { return nil })
+}
+
+// ReceiveTo is Receive that also moves the account's cursor, once all of the batch is taken. That is one
+// commit with the last messages, so that neither is kept without the other.
+func (b *Inbox) ReceiveTo(ctx context.Context, account string, batch []channel.Message, cursor string) error {
+	return b.receive(ctx, account, batch, func(tx *store.Delivery) error {
+		return tx.PutCursor(account, cursor)
+	})
+}
+
+// Cursor is where the account's receiving has come to, "" at first.
+func (b *Inbox) Cursor(account string) (cursor string, err error) {
+	err = b.o.Store.View(func(v *store.View) error {
+		cursor = v.Cursor(account)
+		return nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("cannot read the cursor of %q: %w", account, err)
+	}
+	return cursor, nil
+}
+
+func (b *Inbox) receive(ctx context.Context, account string, batch []channel.Message, last func(*store.Delivery) error) error {
 	defer b.o.Wake()
-	for len(batch) > 0 {
+	for {
 		n := min(chunk, len(batch))
 		err := b.o.Store.Deliver(ctx, func(tx *store.Delivery) error {
-			return b.takeAll(tx, account, batch[:n])
+			if err := b.takeAll(tx, account, batch[:n]); err != nil || n < len(batch) {
+				return err
+			}
+			return last(tx)
 		})
 		if err != nil {
 			return fmt.Errorf("cannot take messages of %q: %w", account, err)
 		}
-		batch = batch[n:]
+		if batch = batch[n:]; len(batch) == 0 {
+			return nil
+		}
 	}
-	return nil
 }
 
 func (b *Inbox) takeAll(tx *store.Delivery, account string, batch []channel.Message) error {
@@ -95,7 +123,7 @@ func (b *Inbox) take(tx *store.Delivery, account string, settings store.Account,
 	if err := b.o.Recorded(tx, account, m); err != nil {
 		return err
 	}
-	if owner {
+	if owner && m.Thread == "" { // a question is asked, and answered, in the chat itself
 		if answered, err := b.o.Answer(tx, account, m); err != nil || answered {
 			return err
 		}
@@ -106,7 +134,7 @@ func (b *Inbox) take(tx *store.Delivery, account string, settings store.Account,
 // clean makes what somebody else wrote fit to be kept: the store takes valid UTF-8 only, and one message
 // that it refuses would come again for ever.
 func clean(m channel.Message) channel.Message {
-	for _, s := range []*string{&m.Chat, &m.Sender, &m.Text, &m.Quotes, &m.ReplyHandle} {
+	for _, s := range []*string{&m.Chat, &m.Sender, &m.Thread, &m.Text, &m.Quotes, &m.Quoted, &m.ReplyHandle} {
 		*s = strings.ToValidUTF8(*s, "\uFFFD")
 	}
 	m.Text = strings.TrimSpace(m.Text)
@@ -120,12 +148,25 @@ func IsOwner(settings store.Account, m channel.Message) bool {
 }
 
 // Conversation is the key of the conversation m belongs to: members of a group never share one, nor
-// does a group share one with a direct chat.
+// does a group share one with a direct chat, nor a thread with what is around it.
 func Conversation(m channel.Message) string {
-	if m.Direct {
-		return m.Sender
+	key := m.Sender
+	if !m.Direct {
+		key = m.Chat + "\x00" + m.Sender
 	}
-	return m.Chat + "\x00" + m.Sender
+	if m.Thread != "" {
+		key += "\x00" + m.Thread
+	}
+	return key
+}
+
+// prompt is what an agent reads: the quoted words, marked line by line so that they cannot pass for the
+// sender's own, and then the text.
+func prompt(m channel.Message) string {
+	if m.Quoted == "" {
+		return m.Text
+	}
+	return "> " + strings.ReplaceAll(m.Quoted, "\n", "\n> ") + "\n\n" + m.Text
 }
 
 func (b *Inbox) claim(tx *store.Delivery, account string, m channel.Message, owner bool) error {
@@ -135,7 +176,7 @@ func (b *Inbox) claim(tx *store.Delivery, account string, m channel.Message, own
 	}
 	_, err := tx.PutClaim(account, store.Claim{
 		MessageID: m.ID, Conversation: Conversation(m), Chat: m.Chat, Sender: m.Sender, Owner: owner,
-		Text: m.Text, ReplyHandle: m.ReplyHandle, Claimed: b.o.Clock.Now(),
+		Text: prompt(m), ReplyHandle: m.ReplyHandle, Claimed: b.o.Clock.Now(),
 	})
 	return err
 }

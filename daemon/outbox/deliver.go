@@ -168,7 +168,7 @@ func (b *Outbox) accepted(ctx context.Context, row store.OutboundRow, p parcel, 
 			return tx.UpdateOutbound(row.Account, row.Seq, next)
 		}
 		if id := row.Outbound.Question; id != "" {
-			if err := b.o.Questions.Accepted(tx, id, r.At); err != nil {
+			if err := b.o.Questions.Accepted(tx, id, r); err != nil {
 				return err
 			}
 		}

@@ -121,7 +121,7 @@ func (q *asked) Attempt(_ *store.Delivery, id string) (bool, error) {
 	return !q.unwanted, nil
 }
 
-func (q *asked) Accepted(_ *store.Delivery, id string, _ time.Time) error {
+func (q *asked) Accepted(_ *store.Delivery, id string, _ channel.Receipt) error {
 	q.note("accepted", id)
 	return nil
 }

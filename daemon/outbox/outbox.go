@@ -27,8 +27,8 @@ const (
 type Questions interface {
 	// Attempt is called before a send is begun; false drops the text unsent.
 	Attempt(tx *store.Delivery, id string) (bool, error)
-	// Accepted opens the question: at is the platform's own send time, zero where it gives none.
-	Accepted(tx *store.Delivery, id string, at time.Time) error
+	// Accepted opens the question, by the platform's own receipt for its text.
+	Accepted(tx *store.Delivery, id string, r channel.Receipt) error
 	// Refused says that the platform will never take the text.
 	Refused(tx *store.Delivery, id string) error
 }

@@ -191,16 +191,28 @@ func (l *Loop) join(in *instance) {
 // host is what the adapter of one attempt may call. What comes after the attempt's end is refused or
 // ignored: a goroutine that an adapter left behind must not speak for its successor.
 func (l *Loop) host(in *instance, a *attempt) channel.Host {
+	present := func() error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if in.attempt != a {
+			return errNotRunning
+		}
+		return nil
+	}
 	return channel.Host{
 		Receive: func(ctx context.Context, batch []channel.Message) error {
-			l.mu.Lock()
-			present := in.attempt == a
-			l.mu.Unlock()
-			if !present {
-				return errNotRunning
+			if err := present(); err != nil {
+				return err
 			}
 			return l.Receive(ctx, in.account.id, batch)
 		},
+		ReceiveTo: func(ctx context.Context, batch []channel.Message, cursor string) error {
+			if err := present(); err != nil {
+				return err
+			}
+			return l.ReceiveTo(ctx, in.account.id, batch, cursor)
+		},
+		Cursor: func() (string, error) { return l.Cursor(in.account.id) },
 		Contact: func(err error) {
 			now := l.Clock.Now()
 			l.mu.Lock()

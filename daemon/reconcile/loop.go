@@ -31,6 +31,9 @@ type Options struct {
 	Make func(Desired, channel.Host) (channel.Adapter, error)
 	// Receive takes what an account received; it returns when the batch is durable or known.
 	Receive func(ctx context.Context, account string, batch []channel.Message) error
+	// ReceiveTo and Cursor are those of channel.Host, for one account.
+	ReceiveTo func(ctx context.Context, account string, batch []channel.Message, cursor string) error
+	Cursor    func(account string) (string, error)
 	// Changed is called after a state changed, under no lock. It must not block or call back.
 	Changed func()
 

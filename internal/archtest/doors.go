@@ -42,6 +42,7 @@ var doors = []Door{
 	{Import: "github.com/lmittmann/tint/...", Open: []string{"cmd/scv"}, Why: "colour is the hand's business"},
 	{Import: "github.com/mattn/go-runewidth/...", Open: []string{"cmd/scv"}, Why: "tables are the hand's business"},
 	{Import: "golang.org/x/term/...", Open: []string{"cmd/scv"}, Why: "the daemon has no terminal"},
+	{Import: "rsc.io/qr/...", Open: []string{"cmd/scv"}, Why: "a terminal that shows a code is the hand's business"},
 	{Import: "github.com/pelletier/go-toml/...", Open: []string{"daemon/config"}, Why: "config.toml is read in one place"},
 	{Import: "github.com/modelcontextprotocol/go-sdk/...", Open: []string{"cmd/scv"}, Tests: true, Why: "an agent's tools are one more hand of the command line; the daemon speaks to nobody but by the bus"},
 	{Import: "github.com/coder/acp-go-sdk/...", Open: []string{"daemon/agent", "cmd/scv", "internal/testexe"}, Why: "one driver speaks the Agent Client Protocol; scv agent and the fake agents of tests are its other side"},

@@ -51,6 +51,7 @@ var rooms = []Room{
 	{"daemon/confirm", plain, "pure rules: every race of a question is read in one place"},
 	{"daemon/notify", plain, "a pure choice of a chat from facts: it sends nothing"},
 	{"daemon/config", plain, "it reads config.toml into plain values and knows no reader of them"},
+	{"daemon/credential", []string{"internal/layout", "internal/failpoint"}, "it keeps secrets and must not know whose door they open"},
 	{"daemon/logfile", nil, "a log must not depend on what it tells of"},
 	{"daemon/transport", []string{"wire", "daemon/caller", "internal/failpoint"}, "it moves bytes and identities and knows no handler"},
 	{"daemon/channel", plain, "a port: an adapter gets what it needs as values and functions"},
@@ -87,6 +88,9 @@ var handFiles = map[string][]string{
 	"store_check.go":   {"store", "daemon"}, // whose child looks through the file
 	"store_change.go":  {"store", "migrations"},
 	"agents.go":        {"daemon/agent", "daemon/config"},
+
+	"channels_login.go":        {"daemon/channel/feishu", "daemon/credential", "daemon/config"}, // without a daemon, too
+	"channels_login_feishu.go": {"daemon/channel/feishu"},
 
 	"delegate_here.go":   {"daemon/agent", "daemon/config"},
 	"delegate_run.go":    {"daemon/agent", "daemon/process"}, // it owns its run

@@ -49,6 +49,10 @@ const (
 	RestartTold       = "restart.told"        // the owner is about to be told
 )
 
+// CredentialSave is where new credentials take the place of old ones: in the hand's process, whose tests
+// walk it.
+const CredentialSave = "credential.save"
+
 // Restart lists them.
 var Restart = []string{
 	RestartAsk, RestartOld, RestartFile, RestartHandover, RestartPlan, RestartTry, RestartSwitching, RestartGuard, RestartSnap,

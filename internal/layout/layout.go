@@ -15,6 +15,8 @@ const (
 	Lock  = "daemon.lock" // held by the running daemon, its pid inside
 	Logs  = "log"         // folder of the log
 
+	Credentials = "credentials" // folder of what accounts sign in with
+
 	Backups = "backup"  // folder of copies of the store
 	Restart = "restart" // folder of what is under way between two releases
 )

@@ -22,6 +22,7 @@ import (
 // may be called from any goroutine.
 type Subject struct {
 	Adapter channel.Adapter
+	Chat    string // the owner's, as the daemon would name it
 	// Write makes the owner write on the platform: in the order of its calls, each with an id of its
 	// own. It does not wait for the adapter, which may be down.
 	Write func(id, text string)
@@ -51,6 +52,7 @@ func Run(t *testing.T, make Make) {
 		{"a message is acknowledged only when it is durable", acknowledged},
 		{"a message that was not taken comes again", redelivered},
 		{"stop during a receive", stopDuringReceive},
+		{"what was written while it was down comes first", caughtUp},
 		{"parts are shown in order", parts},
 		{"a part sent again is shown once", sentAgain},
 		{"parts sent side by side", sideBySide},
@@ -60,10 +62,7 @@ func Run(t *testing.T, make Make) {
 		t.Run(test.name, func(t *testing.T) {
 			b := &bench{t: t, contacts: newEvents[error]()}
 			b.receive = b.take
-			b.Subject = make(t, channel.Host{
-				Receive: func(ctx context.Context, batch []channel.Message) error { return b.receive(ctx, batch) },
-				Contact: b.contacts.add,
-			})
+			b.Subject = make(t, b.host())
 			test.run(t, b)
 		})
 	}
@@ -76,8 +75,33 @@ type bench struct {
 	receive  func(ctx context.Context, batch []channel.Message) error // changed only before serve
 	contacts *events[error]
 
-	mu    sync.Mutex
-	taken []channel.Message
+	mu     sync.Mutex
+	taken  []channel.Message
+	cursor string
+}
+
+// host is what the daemon would give an adapter. The cursor moves only with what was taken.
+func (b *bench) host() channel.Host {
+	return channel.Host{
+		Receive: func(ctx context.Context, batch []channel.Message) error { return b.receive(ctx, batch) },
+		ReceiveTo: func(ctx context.Context, batch []channel.Message, cursor string) error {
+			if len(batch) > 0 {
+				if err := b.receive(ctx, batch); err != nil {
+					return err
+				}
+			}
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.cursor = cursor
+			return nil
+		},
+		Cursor: func() (string, error) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return b.cursor, nil
+		},
+		Contact: b.contacts.add,
+	}
 }
 
 func (b *bench) take(_ context.Context, batch []channel.Message) error {
@@ -122,15 +146,15 @@ func (b *bench) send(id, text string) channel.Receipt {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	receipt, err := b.Adapter.Send(ctx, outgoing(id, text))
+	receipt, err := b.Adapter.Send(ctx, b.outgoing(id, text))
 	if err != nil {
 		b.t.Fatalf("Send: %v", err)
 	}
 	return receipt
 }
 
-func outgoing(id, text string) channel.Outgoing {
-	return channel.Outgoing{ClientID: id, Chat: "local", Kind: channel.Reply, Text: text, Last: true}
+func (b *bench) outgoing(id, text string) channel.Outgoing {
+	return channel.Outgoing{ClientID: id, Chat: b.Chat, Kind: channel.Reply, Text: text, Last: true}
 }
 
 // events is a list that grows.

@@ -94,6 +94,24 @@ func stopDuringReceive(t *testing.T, b *bench) {
 	}
 }
 
+func caughtUp(t *testing.T, b *bench) {
+	stop := b.serve()
+	b.Write("1", "first")
+	until(t, "the first message", func() bool { return len(b.texts()) > 0 })
+	stop()
+	b.Write("2", "second")
+	b.Write("3", "third")
+	b.serve()
+	until(t, "what was written meanwhile", func() bool { return slices.Contains(b.texts(), "third") })
+	b.Write("4", "fourth")
+	until(t, "the latest message", func() bool { return slices.Contains(b.texts(), "fourth") })
+	// The newest that was taken before may come again: the daemon knows it.
+	got := slices.Compact(b.texts())
+	if !slices.Equal(got, []string{"first", "second", "third", "fourth"}) {
+		t.Errorf("messages %q", got)
+	}
+}
+
 func parts(t *testing.T, b *bench) {
 	b.serve()
 	want := numbered(5)
@@ -125,7 +143,7 @@ func sideBySide(t *testing.T, b *bench) {
 	want := numbered(20)
 	var all sync.WaitGroup
 	for _, text := range want {
-		all.Go(func() { _, _ = b.Adapter.Send(context.Background(), outgoing(text, text)) })
+		all.Go(func() { _, _ = b.Adapter.Send(context.Background(), b.outgoing(text, text)) })
 	}
 	all.Wait()
 	got := b.Shown()
@@ -140,7 +158,7 @@ func sendGivenUp(t *testing.T, b *bench) {
 	b.serve()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := b.Adapter.Send(ctx, outgoing("part-1", "hello")); err == nil || errors.Is(err, channel.ErrRefused) {
+	if _, err := b.Adapter.Send(ctx, b.outgoing("part-1", "hello")); err == nil || errors.Is(err, channel.ErrRefused) {
 		t.Errorf("Send with a context that has ended: %v; that is no refusal", err)
 	}
 	if got := b.Shown(); len(got) != 0 {

@@ -86,7 +86,7 @@ func TestConformance(t *testing.T) {
 		typing.Go(func() { k.typing(ctx) })
 		t.Cleanup(func() { cancel(); close(k.queue); typing.Wait() })
 		return channeltest.Subject{
-			Adapter: k.adapter, Shown: s.shown, Acknowledged: k.acknowledged,
+			Adapter: k.adapter, Chat: Chat, Shown: s.shown, Acknowledged: k.acknowledged,
 			Write: func(id, text string) { k.queue <- Said{ID: id, Text: text} },
 		}
 	})

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"scv/daemon/channel/feishu"
+)
+
+const signInAgain = "begin again: the code is new each time"
+
+// byScan has the platform make an app for whoever scans a code.
+func (c *channelsLogin) byScan(a *app, p platforms) (now feishu.Credentials, err error) {
+	s, err := feishu.BeginSignIn(a.ctx, p.http, p.of, feishu.Brand(c.Brand))
+	if err != nil {
+		return now, a.signInFailed(err)
+	}
+	a.say("Scan this code with %s on your phone, and agree to the new app:\n", feishu.Brand(c.Brand).Title())
+	a.drawCode(s.Link)
+	a.say("\nor open this link there: %s", line(s.Link))
+	a.note("waiting for you, for %s at most ...", inMinutes(s.Life))
+	now, err = s.Await(a.ctx, func(b feishu.Brand) {
+		a.note("you use %s; going on there ...", b.Title())
+	})
+	if err != nil {
+		return now, a.signInFailed(err)
+	}
+	a.say("the app is yours alone and is named after you; to rename it: %s", p.of(now.Brand).Open+"/app/"+now.AppID)
+	return now, nil
+}
+
+func (a *app) signInFailed(err error) error {
+	if a.ctx.Err() != nil {
+		return errInterrupted
+	}
+	return failf(exitFailed, signInAgain, "%w", err)
+}
+
+// byApp takes an app that exists. Its secret never stands on a command line, where others of this machine
+// could read it.
+func (c *channelsLogin) byApp(a *app, p platforms, before *feishu.Credentials) (now feishu.Credentials, err error) {
+	now = feishu.Credentials{AppID: c.AppID, Brand: feishu.Brand(c.Brand), OwnerOpenID: c.OwnerOpenID}
+	if before != nil {
+		now.OwnerOpenID = before.OwnerOpenID
+	}
+	if !feishu.ValidAppID(now.AppID) {
+		return now, failf(exitUsage, "it is in the app's console, under its credentials", "%q is no app id: they begin with cli_", now.AppID)
+	}
+	if now.AppSecret, err = a.secret("App secret: "); err != nil {
+		return now, err
+	}
+	if err := now.Check(); err != nil {
+		return now, failf(exitUsage, "try: scv channels login --help", "%w", err)
+	}
+	err = feishu.CheckSecret(a.ctx, p.http, p.of(now.Brand), now)
+	switch {
+	case errors.Is(err, feishu.ErrSecret):
+		return now, failf(exitFailed, "copy both again from the app's console; an app of the other brand needs its own word: feishu or lark", "%w", err)
+	case err != nil && a.ctx.Err() != nil:
+		return now, errInterrupted
+	case err != nil:
+		return now, failf(exitFailed, "nothing was saved; try again", "%w", err)
+	}
+	return now, nil
+}
+
+// maxSecretLine is the longest line read for a secret, in bytes.
+const maxSecretLine = 4 << 10
+
+// secret asks a person without showing what they type, or reads the first line of stdin.
+func (a *app) secret(prompt string) (string, error) {
+	if keys, ok := a.stdin.(*os.File); ok && a.typed {
+		fmt.Fprint(a.stderr, prompt)
+		typed, err := term.ReadPassword(int(keys.Fd()))
+		fmt.Fprintln(a.stderr)
+		if err != nil {
+			return "", fmt.Errorf("cannot read the secret: %w", err)
+		}
+		return strings.TrimSpace(string(typed)), nil
+	}
+	read := bufio.NewReader(io.LimitReader(a.stdin, maxSecretLine))
+	first, err := read.ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("cannot read the secret: %w", err)
+	}
+	if first = strings.TrimSpace(first); first == "" {
+		return "", failf(exitUsage, "give it on stdin, or type it when you are asked", "there is no secret")
+	}
+	return first, nil
+}

@@ -1,0 +1,67 @@
+package feishu
+
+import (
+	"context"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Bounds of looking up what a message refers to. It delays the message, so it is short.
+const (
+	lookupTime = 5 * time.Second
+	maxQuoted  = 16 << 10 // bytes
+	maxBundle  = 50       // messages of a forwarded bundle
+)
+
+const notFound = "[the message it refers to could not be looked up]"
+
+type lookupAnswer struct {
+	Data struct {
+		Items []record `json:"items"`
+	} `json:"data"`
+}
+
+func (a *Adapter) lookUp(ctx context.Context, id string) ([]record, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookupTime)
+	defer cancel()
+	got, err := get[lookupAnswer](ctx, a.api, "/open-apis/im/v1/messages/"+url.PathEscape(id), nil)
+	if err != nil {
+		a.o.Log.Warn("a quoted message cannot be looked up", "account", a.o.Account.ID(), "err", err)
+	}
+	return got.Data.Items, err
+}
+
+// quoted is the text of the message with that id.
+func (a *Adapter) quoted(ctx context.Context, id string) string {
+	records, err := a.lookUp(ctx, id)
+	if err != nil || len(records) == 0 {
+		return notFound
+	}
+	return clip(a.shown(records[0]), maxQuoted)
+}
+
+// bundle is the text of the messages that were forwarded in the message with that id.
+func (a *Adapter) bundle(ctx context.Context, id string) string {
+	records, err := a.lookUp(ctx, id)
+	if err != nil {
+		return "[forwarded messages] " + notFound
+	}
+	lines := []string{"[forwarded messages]"}
+	for _, r := range records {
+		if r.Upper == id && len(lines) <= maxBundle {
+			lines = append(lines, "- "+strings.ReplaceAll(a.shown(r), "\n", "\n  "))
+		}
+	}
+	return clip(strings.Join(lines, "\n"), maxQuoted)
+}
+
+// shown is a message that others refer to: a file in it has only its kind.
+func (a *Adapter) shown(r record) string {
+	it := r.item("", false)
+	text, _ := renderer{it.mentions, ""}.render(it.kind, it.content)
+	if text == "" {
+		return "[" + it.kind + "]"
+	}
+	return text
+}

@@ -1,0 +1,269 @@
+package feishu
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"scv/daemon/channel"
+	"scv/daemon/channel/feishu/feishutest"
+)
+
+// What a message becomes, by all that the platform vouches for.
+func TestMessages(t *testing.T) {
+	w := newWorld(t, feishutest.Options{})
+	w.start()
+	group := w.p.Group(w.app.ID)
+	w.p.Name(w.app.BotID, "Bot")
+	said := w.say("hello")
+	quoting := w.say("yes", feishutest.Quote(said))
+	called := w.p.Say(group, "ou_x", "@Bot look", feishutest.Mention(w.app.BotID))
+	inside := w.say("more", feishutest.InThread(said))
+	image := w.say("", feishutest.Image([]byte("png")))
+	bundle := w.say("", feishutest.Forward(said))
+	w.p.Say(group, "ou_x", "@Xu look", feishutest.Mention("ou_xu"))
+	last := w.say("last")
+	owner := func(m channel.Message) channel.Message {
+		m.Chat, m.Sender, m.Direct = w.app.Owner, w.app.Owner, true
+		return m
+	}
+	want := []channel.Message{
+		owner(channel.Message{ID: said, Text: "hello", ReplyHandle: said}),
+		owner(channel.Message{ID: quoting, Text: "yes", ReplyHandle: quoting, Quotes: said, Quoted: "hello"}),
+		{ID: called, Chat: group, Sender: "ou_x", Text: "look", ReplyHandle: called},
+		owner(channel.Message{ID: inside, Text: "more", ReplyHandle: "thread:" + inside}),
+		owner(channel.Message{ID: image, ReplyHandle: image, Attachments: 1}),
+		owner(channel.Message{ID: bundle, Text: "[forwarded messages]\n- hello", ReplyHandle: bundle}),
+		owner(channel.Message{ID: last, Text: "last", ReplyHandle: last}),
+	}
+	got := w.await(len(want))
+	for i, m := range got {
+		if m.SentAt.IsZero() || m.ID == inside && m.Thread == "" {
+			t.Errorf("message %+v", m)
+		}
+		if m.SentAt, m.Thread = (time.Time{}), ""; m != want[i] {
+			t.Errorf("got  %+v\nwant %+v", m, want[i])
+		}
+	}
+	w.stop()
+}
+
+// A stranger's message costs no look-up where nobody would read it; where everybody is answered it does.
+func TestOnlyWhoIsAnsweredIsLookedUp(t *testing.T) {
+	for _, anyone := range []bool{false, true} {
+		w := newWorld(t, feishutest.Options{})
+		w.make(func(o *Options) { o.Account.Anyone = anyone })
+		w.begin()
+		w.connected()
+		theirs := w.p.Direct(w.app.ID, "ou_x")
+		first := w.p.Say(theirs, "ou_x", "hello")
+		w.p.Say(theirs, "ou_x", "again", feishutest.Quote(first))
+		if got := w.await(2)[1]; got.Quotes != first || (got.Quoted == "hello") != anyone {
+			t.Errorf("anyone %v: %+v", anyone, got)
+		}
+		w.stop()
+	}
+}
+
+// What cannot be looked up is said so, and holds nothing up.
+func TestALookUpThatFails(t *testing.T) {
+	w := newWorld(t, feishutest.Options{})
+	w.start()
+	said := w.say("hello")
+	w.p.Inject(feishutest.Fault{Route: feishutest.Get, Status: 503, Times: 2})
+	w.say("what?", feishutest.Quote(said))
+	w.say("", feishutest.Forward(said))
+	got := w.await(3)
+	if got[1].Quoted != notFound || !strings.HasSuffix(got[2].Text, notFound) {
+		t.Errorf("got %+v", got[1:])
+	}
+	w.stop()
+}
+
+// Nothing is acknowledged before it is kept, whatever that takes, and the order stays.
+func TestAcknowledgedAfterTheCommit(t *testing.T) {
+	w := newWorld(t, feishutest.Options{})
+	w.start()
+	w.mu.Lock()
+	w.full = true
+	w.mu.Unlock()
+	first, second := w.say("first"), w.say("second")
+	w.p.Read(w.app.ID, w.app.Owner, first)
+	w.until("a try to keep it", func() bool { return strings.Contains(w.logged(), "cannot be kept") })
+	if w.p.Acked(first) || w.p.Acked(second) {
+		t.Error("acknowledged though it is not kept")
+	}
+	w.mu.Lock()
+	w.full = false
+	w.mu.Unlock()
+	w.await(2)
+	w.until("the acknowledgements", func() bool { return w.p.Acked(first) && w.p.Acked(second) })
+	if got := w.texts(); !slices.Equal(got, []string{"first", "second"}) {
+		t.Errorf("got %q", got)
+	}
+	w.stop()
+}
+
+// Events that are no message, or none that can be read, are acknowledged at once: they would come again.
+func TestOtherEventsAreAcknowledged(t *testing.T) {
+	w := newWorld(t, feishutest.Options{})
+	w.start()
+	w.p.Read(w.app.ID, w.app.Owner, "om_x")
+	w.until("the acknowledgement of the read event", func() bool { return len(w.p.Acks()) == 1 })
+	w.p.Inject(feishutest.Fault{Route: feishutest.Push, Junk: "{"})
+	broken := w.say("broken")
+	w.until("the acknowledgement of the malformed event", func() bool { return w.p.Acked(broken) })
+	if len(w.taken()) != 0 {
+		t.Errorf("taken: %+v", w.taken())
+	}
+	w.stop()
+}
+
+func TestPushesInEveryShape(t *testing.T) {
+	w := newWorld(t, feishutest.Options{})
+	w.start()
+	w.p.Inject(
+		feishutest.Fault{Route: feishutest.Push, Parts: 7, Shred: true},
+		feishutest.Fault{Route: feishutest.Push, Copies: 20},
+	)
+	split, copied := w.say("split"), w.say("copied")
+	w.say("last")
+	if w.await(3); !slices.Equal(w.texts(), []string{"split", "copied", "last"}) {
+		t.Errorf("got %q", w.texts())
+	}
+	w.until("the acknowledgements", func() bool { return w.p.Acked(split) && w.p.Acked(copied) })
+	w.stop()
+}
+
+// Whatever was written while no connection stood comes first, once and in order, however it was lost.
+func TestCatchUp(t *testing.T) {
+	w := newWorld(t, feishutest.Options{})
+	w.start()
+	said := w.say("m0")
+	w.say("in the thread", feishutest.InThread(said))
+	w.await(2)
+	w.p.Kick(w.app.ID)
+	if err := w.ended(); err == nil {
+		t.Fatal("a lost connection ends without an error")
+	}
+	want := []string{"m0", "in the thread"}
+	for i := range 2*lookPages*pageSize + 5 { // more than one look takes
+		want = append(want, fmt.Sprint("m", i+1))
+		w.say(want[len(want)-1])
+	}
+	w.p.Say(w.chat, w.app.BotID, "the bot's own words", feishutest.FromApp())
+	w.p.Recall(w.say("taken back"))
+	w.say("in the thread again", feishutest.InThread(said))
+	w.make()
+	w.begin()
+	w.connected()
+	w.say("new")
+	w.until("new", func() bool { texts := w.texts(); return texts[len(texts)-1] == "new" })
+	// The thread is a conversation of its own, so its place among the others means nothing.
+	got := slices.DeleteFunc(w.texts(), func(text string) bool { return text == "in the thread again" })
+	if !slices.Equal(got, append(want, "new")) || len(w.texts()) != len(got)+1 {
+		t.Errorf("got %q", w.texts())
+	}
+	w.stop()
+}
+
+// Messages that fill an answer are read a few at a time.
+func TestCatchUpOnMuch(t *testing.T) {
+	w := newWorld(t, feishutest.Options{})
+	w.start()
+	w.say("m0")
+	w.await(1)
+	w.stop()
+	long := strings.Repeat("x", 140<<10)
+	for range 40 {
+		w.say(long)
+	}
+	w.start()
+	if got := w.await(41); len(got) != 41 || got[40].Text != long {
+		t.Errorf("%d messages", len(got))
+	}
+	w.stop()
+}
+
+// The owner's chat is known from the first message that was sent there, so that a first word of the owner is
+// not missed either.
+func TestTheOwnersChatIsKnownEarly(t *testing.T) {
+	w := newWorld(t, feishutest.Options{})
+	w.start()
+	if _, err := w.send(channel.Outgoing{ClientID: "1", Chat: w.app.Owner, Text: "hello", Last: true}); err != nil {
+		t.Fatal(err)
+	}
+	w.until("the chat in the checkpoint", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return strings.Contains(w.cursor, w.chat) })
+	w.stop()
+	w.say("my first word")
+	w.start()
+	if w.await(1); !slices.Equal(w.texts(), []string{"my first word"}) {
+		t.Errorf("got %q", w.texts())
+	}
+	w.stop()
+}
+
+// A chat that cannot be read any more holds up no other.
+func TestCatchUpWithoutAChat(t *testing.T) {
+	w := newWorld(t, feishutest.Options{})
+	w.start()
+	group := w.p.Group(w.app.ID)
+	w.p.Say(group, "ou_x", "hi", feishutest.Mention(w.app.BotID))
+	w.say("m0")
+	w.await(2)
+	w.stop()
+	w.p.Leave(group, w.app.ID)
+	w.say("m1")
+	w.start()
+	w.await(3)
+	if !strings.Contains(w.logged(), "code=230002") {
+		t.Errorf("log: %s", w.logged())
+	}
+	w.stop()
+	w.p.Inject(feishutest.Fault{Route: feishutest.List, Status: 503})
+	w.make()
+	w.begin()
+	if err := w.ended(); err == nil {
+		t.Error("what was missed could not be read, and nobody says so")
+	}
+}
+
+// A peer that died silently is found by its silence, and said so before anything else happens.
+func TestSilence(t *testing.T) {
+	w := newWorld(t, feishutest.Options{Config: feishutest.ClientConfig{PingInterval: 5}})
+	w.make()
+	w.adapter.rhythm = rhythm{unit: 10 * time.Millisecond, slack: 100 * time.Millisecond}
+	w.begin()
+	w.connected()
+	w.until("a few pings", func() bool { return w.p.Pings(w.app.ID) > 3 })
+	if last := w.heard(); last[len(last)-1] != "" {
+		t.Errorf("contacts %q of a connection that lives", last)
+	}
+	began := time.Now()
+	w.p.HalfOpen(w.app.ID)
+	err := w.ended()
+	var gone *lost
+	if took := time.Since(began); !errors.As(err, &gone) || took > 5*time.Second {
+		t.Errorf("after %v: %v", took, err)
+	}
+	if last := w.heard(); !strings.Contains(last[len(last)-1], "the connection to Feishu was lost") {
+		t.Errorf("contacts %q", last)
+	}
+}
+
+// The platform changes the rhythm in a pong.
+func TestPongsChangeTheRhythm(t *testing.T) {
+	w := newWorld(t, feishutest.Options{})
+	w.start()
+	w.until("the first pong", func() bool { return w.adapter.socket.ping() == 90*time.Second })
+	w.p.Configure(feishutest.ClientConfig{PingInterval: 7})
+	w.adapter.socket.poke()
+	w.until("another rhythm", func() bool { return w.adapter.socket.ping() == 7*time.Second })
+	w.p.Configure(feishutest.ClientConfig{PingInterval: 1})
+	w.adapter.socket.poke()
+	w.until("the usual rhythm for nonsense", func() bool { return w.adapter.socket.ping() == usualPing*time.Second })
+	w.stop()
+}

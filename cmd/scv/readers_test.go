@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -83,9 +84,10 @@ func TestReadersOfThisMachine(t *testing.T) {
 
 	version, commit = "1.2.3", "0123abc"
 	defer func() { version, commit = "", "" }()
-	golden(t, "version.json", at(t, home).scv("version", "--json").out)
-	golden(t, "build-info.json", at(t, "").scv("build-info").out)
-	golden(t, "version.txt", at(t, "").scv("version").out)
+	number := regexp.MustCompile(`(schema"?:? ?)[0-9]+`) // it grows with every release
+	for name, args := range map[string]string{"version.json": "version --json", "build-info.json": "build-info", "version.txt": "version"} {
+		golden(t, name, number.ReplaceAllString(at(t, home).scv(strings.Fields(args)...).out, "${1}N"))
+	}
 }
 
 func TestAgentsTellsOfABrokenFile(t *testing.T) {

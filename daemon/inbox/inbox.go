@@ -115,7 +115,7 @@ func (b *Inbox) take(tx *store.Delivery, account string, settings store.Account,
 		return err
 	}
 	owner := IsOwner(settings, m)
-	if !owner && settings.Senders != wire.SendersAnyone {
+	if !fromOwner(settings, m) && settings.Senders != wire.SendersAnyone {
 		b.o.Log.Info("message of somebody who is not the owner ignored", "account", account)
 		return nil
 	}
@@ -142,9 +142,14 @@ func clean(m channel.Message) channel.Message {
 }
 
 // IsOwner reports whether the account's owner wrote m in their direct chat. Without a known owner
-// nobody is.
+// nobody is. Everything that an owner may do hangs on it: in a group others read along, and write.
 func IsOwner(settings store.Account, m channel.Message) bool {
-	return m.Direct && settings.OwnerID != "" && m.Sender == settings.OwnerID
+	return m.Direct && fromOwner(settings, m)
+}
+
+// fromOwner reports whether the owner wrote m, wherever: they are answered, which gives them no right.
+func fromOwner(settings store.Account, m channel.Message) bool {
+	return settings.OwnerID != "" && m.Sender == settings.OwnerID
 }
 
 // Conversation is the key of the conversation m belongs to: members of a group never share one, nor

@@ -159,7 +159,7 @@ func TestSenders(t *testing.T) {
 		asOwner bool
 	}{
 		{"owner", wire.SendersOwner, "owner", from("owner", "m"), true, true},
-		{"owner in a group", wire.SendersOwner, "owner", group(from("owner", "m")), false, false},
+		{"owner in a group", wire.SendersOwner, "owner", group(from("owner", "m")), true, false},
 		{"stranger", wire.SendersOwner, "owner", from("stranger", "m"), false, false},
 		{"stranger in a group", wire.SendersOwner, "owner", group(from("stranger", "m")), false, false},
 		{"nobody knows the owner", wire.SendersOwner, "", from("owner", "m"), false, false},

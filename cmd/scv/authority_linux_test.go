@@ -281,8 +281,15 @@ func TestEveryRequestHasADoor(t *testing.T) {
 		}
 	}
 	for _, command := range []wire.Command{
-		wire.StatusCommand{}, wire.ReloadCommand{}, wire.ChannelSetCommand{}, wire.ChannelLogoutCommand{}, wire.DelegationsCommand{},
-		wire.DelegationKillCommand{}, wire.RestartWhenIdleCommand{}, wire.ConfirmAskCommand{}, wire.ConfirmStatusCommand{},
+		wire.StatusCommand{},
+		wire.ReloadCommand{},
+		wire.ChannelSetCommand{},
+		wire.ChannelLogoutCommand{},
+		wire.DelegationsCommand{},
+		wire.DelegationKillCommand{},
+		wire.RestartWhenIdleCommand{},
+		wire.ConfirmAskCommand{},
+		wire.ConfirmStatusCommand{},
 	} { // all of the seed's, which never gain one
 		if _, tried := table["control "+command.Action()]; !tried {
 			t.Errorf("no caller tries %s", command.Action())

@@ -44,11 +44,9 @@ func (*confirmCmd) stray() string   { return "put the question in quotes" }
 
 // meant is what somebody wanted who takes confirm for a command with subcommands.
 func (*confirmCmd) meant(args []string) string {
-	switch {
-	case slices.Contains(args, "show"):
+	args = slices.DeleteFunc(afterHome(slices.Clone(args)), func(arg string) bool { return strings.HasPrefix(arg, "-") })
+	if len(args) > 1 && args[1] == "show" {
 		return "scv questions show ID"
-	case slices.Contains(args, "list"):
-		return "scv questions"
 	}
 	return ""
 }

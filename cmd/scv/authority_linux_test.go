@@ -271,3 +271,28 @@ func (w *callersWorld) heard(lives int) {
 		w.t.Errorf("the owner heard %d times in %d lives of the daemon; %d tries are written down", told, lives, written)
 	}
 }
+
+// TestEveryRequestHasADoor holds the table of doors to the requests that there are.
+func TestEveryRequestHasADoor(t *testing.T) {
+	table := doors(nil, "", "")
+	for _, subject := range wire.RequestSubjects() {
+		if _, tried := table[subject]; !tried && subject != wire.SubjectControl {
+			t.Errorf("no caller tries %s", subject)
+		}
+	}
+	for _, command := range []wire.Command{
+		wire.StatusCommand{},
+		wire.ReloadCommand{},
+		wire.ChannelSetCommand{},
+		wire.ChannelLogoutCommand{},
+		wire.DelegationsCommand{},
+		wire.DelegationKillCommand{},
+		wire.RestartWhenIdleCommand{},
+		wire.ConfirmAskCommand{},
+		wire.ConfirmStatusCommand{},
+	} { // all of the seed's, which never gain one
+		if _, tried := table["control "+command.Action()]; !tried {
+			t.Errorf("no caller tries %s", command.Action())
+		}
+	}
+}

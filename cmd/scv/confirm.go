@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -40,6 +41,15 @@ func (*confirmCmd) Help() string {
 
 func (*confirmCmd) example() string { return `scv confirm "Deploy now?"` }
 func (*confirmCmd) stray() string   { return "put the question in quotes" }
+
+// meant is what somebody wanted who takes confirm for a command with subcommands.
+func (*confirmCmd) meant(args []string) string {
+	args = slices.DeleteFunc(afterHome(slices.Clone(args)), func(arg string) bool { return strings.HasPrefix(arg, "-") })
+	if len(args) > 1 && args[1] == "show" {
+		return "scv questions show ID"
+	}
+	return ""
+}
 
 func (c *confirmCmd) Run(a *app) error {
 	info, err := c.ask(a)

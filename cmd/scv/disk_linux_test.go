@@ -100,7 +100,7 @@ func (d *daemonProcess) refusesWhile(t *testing.T, handle string, fails func() e
 	ctx, cancel := context.WithTimeout(patient, 5*time.Second)
 	defer cancel()
 	h.ctx = ctx
-	if got := h.scv("confirm", "--timeout", "2s", "Go on?"); got.code == 0 || got.errOut == "" {
+	if got := h.scv("confirm", "--timeout", "2s", "Go on?"); got.code != exitOther || got.errOut == "" {
 		t.Errorf("a question that cannot be kept: %+v", got)
 	}
 	if got := h.scv("chat", "--timeout", "2s", "--send", strings.Repeat("x", wire.MaxChatText)); got.code == 0 || got.errOut == "" {

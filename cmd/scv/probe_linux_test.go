@@ -18,8 +18,8 @@ import (
 )
 
 // doors is one request through every door, against what is the owner's. The value is whether somebody
-// inside a run gets past the door: what is refused for another reason counts as past it. Restarting is
-// left to the in-process test of the doors: it would.
+// inside a run gets past the door: what is refused for another reason counts as past it, as a restart into a
+// release that nobody has.
 func doors(c *bus.Client, question, handle string) map[string]struct {
 	inside bool
 	ask    func(context.Context) error
@@ -41,6 +41,7 @@ func doors(c *bus.Client, question, handle string) map[string]struct {
 		"control channel_set":         control(false, wire.ChannelSetCommand{Channel: "local", Account: "default", RemoteTools: &none}),
 		"control channel_logout":      control(false, wire.ChannelLogoutCommand{Channel: "local", Account: "other"}),
 		"control delegation_kill":     control(false, wire.DelegationKillCommand{Handle: &handle}),
+		"control restart_when_idle":   control(true, wire.RestartWhenIdleCommand{Version: new("none")}),
 		"control delegation_kill all": control(false, wire.DelegationKillCommand{Orphans: true}),
 		wire.SubjectAccountSet: {false, func(ctx context.Context) error {
 			_, err := c.AccountSet(ctx, wire.AccountSet{Channel: "local", Account: "default"})
@@ -58,6 +59,10 @@ func doors(c *bus.Client, question, handle string) map[string]struct {
 		}},
 		wire.SubjectChatAttach: {false, func(ctx context.Context) error {
 			_, err := c.ChatAttach(ctx, wire.ChatAttach{Account: "default", Terminal: true})
+			return err
+		}},
+		wire.SubjectRestartExplain: {true, func(ctx context.Context) error {
+			_, err := c.RestartExplain(ctx, wire.RestartExplain{ID: new("none")})
 			return err
 		}},
 		wire.SubjectStoreSnapshot: {false, func(ctx context.Context) error { _, err := c.StoreSnapshot(ctx); return err }},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"regexp"
 	"strings"
@@ -22,6 +23,9 @@ func usage(err error) error {
 			}
 			if v, ok := verb.(interface{ stray() string }); ok && strings.HasPrefix(told, strayWord) {
 				told += ": " + v.stray()
+			}
+			if v, ok := verb.(interface{ meant([]string) string }); ok && strings.HasPrefix(told, strayWord) {
+				try = cmp.Or(v.meant(parse.Context.Args), try)
 			}
 		}
 	}

@@ -20,6 +20,7 @@
 //	accept at deadline  failed     failed     expired    ended
 //	yes at deadline     queued     sending    expired    ended
 //
-// Two events at one moment: the deadline comes first. The chat hears one line of every end of a
+// Two events at one moment: the deadline comes first. An answer that names no question counts only where it is clear
+// which one is meant (swap.go). The chat hears one line of every end of a
 // question it has seen, and of no other.
 package confirm

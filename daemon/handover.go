@@ -143,10 +143,11 @@ func (d *Daemon) leaveSoon() *os.File {
 // leaveLimit is how long a release that is rolled back lets last replies out.
 const leaveLimit = 300 * time.Millisecond
 
-// noteStop tells the guard of a restart that we were told to end, so that our end is no crash.
+// noteStop tells the guard of a restart that we were told to end, so that our end is no crash. It may come
+// before the first step of a start.
 func (d *Daemon) noteStop() {
 	var err error
-	if p := d.proving.Probation; p != nil {
+	if p := d.o.Start.Probation; p != nil {
 		err = p.Stopping()
 	} else if _, under, _ := restart.In(d.home.Path).Read(); under {
 		err = restart.In(d.home.Path).NoteStopped()

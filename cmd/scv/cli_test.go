@@ -13,7 +13,7 @@ import (
 func TestUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                                    "try: scv --help",
-		"statu":                               `did you mean "status"`,
+		"statuss":                             `did you mean "status"`,
 		"status --jsn":                        "try: scv status --help",
 		"confirm":                             `try: scv confirm "Deploy now?"`,
 		"confirm two words":                   `words: put the question in quotes`,

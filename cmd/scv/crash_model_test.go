@@ -25,6 +25,7 @@ type model struct {
 	messages  map[string]bool // id → acknowledged
 	lines     map[uint64]wire.ChatLine
 	newest    uint64
+	unread    int // lines that may have come since
 	replies   int
 	awaited   int           // number of the reply
 	arrived   chan struct{} // at which this is closed
@@ -104,9 +105,13 @@ func (m *model) note(f func()) {
 func (m *model) act(ctx context.Context, c *bus.Client, worker int, r *rand.Rand) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	time.Sleep(time.Duration(r.IntN(10)) * time.Millisecond) // the chat shows 200 lines at once, no more
+	time.Sleep(time.Duration(r.IntN(10)) * time.Millisecond)
 	account := fmt.Sprintf("w%d", worker)
-	switch r.IntN(15) {
+	what := r.IntN(15)
+	if what >= 2 && what <= 9 && !m.room() {
+		what = 14
+	}
+	switch what {
 	case 0, 1:
 		return m.set(ctx, c, account, r)
 	case 2, 3, 4, 5:
@@ -124,6 +129,15 @@ func (m *model) act(ctx context.Context, c *bus.Client, worker int, r *rand.Rand
 		return nil // to restart, always
 	}
 	return err
+}
+
+// room reports whether there may be more lines in the chat before they are read: it shows the newest 200, and a
+// message or a question makes up to four.
+func (m *model) room() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.unread += 4
+	return m.unread <= wire.MaxChatBacklog-20
 }
 
 func (m *model) set(ctx context.Context, c *bus.Client, account string, r *rand.Rand) error {

@@ -128,6 +128,7 @@ func (m *model) readLines(ctx context.Context, t *testing.T, found *complaints, 
 	if err != nil {
 		t.Fatal(err)
 	}
+	m.note(func() { m.unread = 0 })
 	for _, line := range attached.Lines {
 		if old, known := m.lines[line.Seq]; known && old.Text != line.Text {
 			found.add("line %d was %q and is %q", line.Seq, old.Text, line.Text)

@@ -145,6 +145,7 @@ func (st step) fails(t *testing.T, mode string, managed bool) {
 	s.serves("1.0.0")
 	s.install(withFaults(t, program(t, secondRelease), seconds...))
 	w := s.write()
+	s.await("a first change is acknowledged", func() bool { return w.some.Load() })
 	asked := s.ask()
 	if asked != nil && !errors.Is(asked, bus.ErrLost) && !errors.Is(asked, bus.ErrNoDaemon) && st.plans {
 		t.Errorf("the request: %v", asked)

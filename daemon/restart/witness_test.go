@@ -75,6 +75,7 @@ type writer struct {
 	stop  context.CancelFunc
 	done  sync.WaitGroup
 	acked []string
+	some  atomic.Bool // one at least
 }
 
 func (s *site) write() *writer {
@@ -91,6 +92,7 @@ func (s *site) write() *writer {
 			cancel()
 			if err == nil {
 				w.acked = append(w.acked, "local:"+name)
+				w.some.Store(true)
 			}
 			select {
 			case <-ctx.Done():

@@ -3,6 +3,7 @@ package transport_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -35,6 +36,7 @@ func crowd(t *testing.T, h house, p transport.Peer, first, limit int) (opened []
 		}
 		r.say("CONNECT {\"user\":%q}\r\nPING\r\n", name(first+len(opened)))
 		r.expect("PONG")
+		go func() { _, _ = io.Copy(io.Discard, r.conn) }() // who takes nothing in for 10 s is cut
 		opened = append(opened, r)
 	}
 	return opened, ""

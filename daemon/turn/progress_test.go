@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,15 +18,16 @@ import (
 // What an agent does is told late, then more and more seldom, and only when it has changed.
 func TestProgressIsToldNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		began, refuse := time.Now(), false
+		began := time.Now()
+		var refuse atomic.Bool
+		var now doing
 		var told []time.Duration
-		does := ""
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			tellNowAndThen(ctx, 15*time.Second, func() string { return does }, func(line string) bool {
-				if line == "" || refuse {
+			tellNowAndThen(ctx, 15*time.Second, now.get, func(line string) bool {
+				if line == "" || refuse.Load() {
 					return false
 				}
 				told = append(told, time.Since(began).Round(time.Second))
@@ -37,20 +39,20 @@ func TestProgressIsToldNowAndThen(t *testing.T) {
 			synctest.Wait()
 		}
 		at(50 * time.Second) // nothing to tell
-		does = "a"
+		now.set("a")
 		at(61 * time.Second)
-		refuse = true // something else waits in the chat
+		refuse.Store(true) // something else waits in the chat
 		at(74 * time.Second)
-		does = "b"
+		now.set("b")
 		at(100 * time.Second)
-		refuse = false
+		refuse.Store(false)
 		at(10 * time.Minute) // it still does the same
 		if want := []time.Duration{60 * time.Second, 120 * time.Second}; !slices.Equal(told, want) {
 			t.Fatalf("told at %v, not at %v", told, want)
 		}
 		told = nil
 		for i := range 3 * 3600 {
-			does = strconv.Itoa(i)
+			now.set(strconv.Itoa(i))
 			at(10*time.Minute + time.Duration(i+1)*time.Second)
 		}
 		for i := range told[1:] {

@@ -52,6 +52,7 @@ test-platforms: ## the vendors' own clients against the fake platforms (needs np
 nightly: ## the long loops: hours, not minutes; sizes by SCV_CRASH_ROUNDS and the like
 	SCV_CRASH_ROUNDS=$${SCV_CRASH_ROUNDS:-10000} SCV_POWER_CUTS=$${SCV_POWER_CUTS:-2000} SCV_LONG=1 SCV_SPOOFS=1000 SCV_MALFORMED=100000 \
 		go test -timeout 12h -v -run '$(NIGHTLY)' ./cmd/scv ./internal/powercut ./store
+	SCV_DECODES=5000000 go test -count=1 -v -run MutatedMessages ./wire
 	go test -timeout 2h -run Races -rapid.checks=20000 ./daemon/confirm
 	SCV_RESTARTS=500 go test -timeout 4h -v ./daemon/restart
 	SCV_CROWD=10000 SCV_CROWD_P99_MS=250 go test -count=1 -v -run CrowdAtTheDoor ./cmd/scv

@@ -121,14 +121,14 @@ func (q *questionModel) verify(found *complaints, d wire.ConfirmDetail) {
 	}
 }
 
-// readLines collects the chat; a line once shown never changes.
+// readLines collects the chat; a line once shown never changes. The caller holds the model.
 func (m *model) readLines(ctx context.Context, t *testing.T, found *complaints, c *bus.Client) {
 	after := m.newest - min(m.newest, 20)
 	attached, err := c.ChatAttach(ctx, wire.ChatAttach{Account: "default", AfterSeq: &after})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.note(func() { m.unread = 0 })
+	m.unread = 0
 	for _, line := range attached.Lines {
 		if old, known := m.lines[line.Seq]; known && old.Text != line.Text {
 			found.add("line %d was %q and is %q", line.Seq, old.Text, line.Text)

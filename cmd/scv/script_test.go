@@ -32,7 +32,9 @@ func TestScripts(t *testing.T) {
 func setupScript(env *testscript.Env) error {
 	home := filepath.Join(env.WorkDir, "home")
 	env.Setenv("SCV_HOME", home)
-	env.Setenv(testexe.RootVariable, os.Getenv(testexe.RootVariable))
+	for _, name := range []string{testexe.RootVariable, testexe.RaceVariable} {
+		env.Setenv(name, os.Getenv(name))
+	}
 	env.Defer(func() { endDaemon(home) })
 	for path, mode := range map[string]os.FileMode{home: 0o700, filepath.Join(home, "config.toml"): 0o600} {
 		if err := os.Chmod(path, mode); err != nil && !os.IsNotExist(err) {

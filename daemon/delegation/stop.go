@@ -163,5 +163,9 @@ func (e *SurvivorsError) Error() string {
 	for i, id := range e.Survivors {
 		pids[i] = strconv.Itoa(id.PID)
 	}
-	return fmt.Sprintf("run %q: %d processes survived KILL: %s", e.Handle, len(pids), strings.Join(pids, ", "))
+	noun := "processes"
+	if len(pids) == 1 {
+		noun = "process"
+	}
+	return fmt.Sprintf("run %q: %d %s survived KILL: %s", e.Handle, len(pids), noun, strings.Join(pids, ", "))
 }

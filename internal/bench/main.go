@@ -69,7 +69,7 @@ func run(ctx context.Context, only string, out, progress io.Writer) (err error) 
 	for name, pkg := range map[string]string{
 		"scv": "./cmd/scv", "dial": "./internal/bench/dial", "bare": "./internal/bench/bare", "echo": "./internal/bench/echo",
 	} {
-		if err := b.build(ctx, name, pkg); err != nil {
+		if err := b.build(ctx, name, pkg, ""); err != nil {
 			return err
 		}
 	}

@@ -22,9 +22,9 @@ const (
 	lookEvery = 100 * time.Microsecond // for a socket that is about to open
 )
 
-// build makes a program as `make build` does.
-func (b *bench) build(ctx context.Context, name, pkg string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-o", b.path(name), pkg)
+// build makes a program as `make build` does, with what the linker is to stamp into it.
+func (b *bench) build(ctx context.Context, name, pkg, stamps string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-ldflags", stamps, "-o", b.path(name), pkg)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("cannot build %s: %w\n%s", pkg, err, out)
 	}

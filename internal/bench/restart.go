@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"time"
 
 	"scv/wire"
@@ -22,7 +20,7 @@ const releaseStamps = " -X scv/daemon/restart.planStamp=20ms -X scv/daemon/resta
 // that asks all the time, with a plain start of the same build.
 func measureRestart(ctx context.Context, b *bench) (rows []row, err error) {
 	for _, version := range releases {
-		if err := b.buildRelease(ctx, version); err != nil {
+		if err := b.build(ctx, version, "./cmd/scv", "-X main.version="+version+releaseStamps); err != nil {
 			return nil, err
 		}
 	}
@@ -61,16 +59,6 @@ func measureRestart(ctx context.Context, b *bench) (rows []row, err error) {
 	return []row{
 		atMost("a restart into another release: from the last answer of the old one to the first of the new, against a plain start", m[0], m[1], m[0]/m[1], 3, "ms"),
 	}, nil
-}
-
-// buildRelease makes a program of that version.
-func (b *bench) buildRelease(ctx context.Context, version string) error {
-	stamps := "-X main.version=" + version + releaseStamps
-	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-ldflags", stamps, "-o", b.path(version), "./cmd/scv")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("cannot build release %s: %w\n%s", version, err, out)
-	}
-	return nil
 }
 
 // install puts a release in place of the installed one.

@@ -11,6 +11,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"scv/internal/durable"
 	"scv/internal/failpoint"
 )
 
@@ -67,7 +68,7 @@ func copyBytes(ctx context.Context, from, temp string) (err error) {
 
 // makeFile makes a file aside with fill, syncs it and lets place give it its name.
 func makeFile(path string, fill func(temp string) error, place func(temp, path string) error) error {
-	file, err := os.CreateTemp(filepath.Dir(path), leftoverPattern(path)) // 0600 from its first byte
+	file, err := os.CreateTemp(filepath.Dir(path), durable.Leftovers(path)) // 0600 from its first byte
 	if err != nil {
 		return err
 	}
@@ -76,7 +77,7 @@ func makeFile(path string, fill func(temp string) error, place func(temp, path s
 	if err := errors.Join(file.Close(), fill(temp)); err != nil {
 		return err
 	}
-	return errors.Join(place(temp, path), syncDir(filepath.Dir(path)))
+	return errors.Join(place(temp, path), durable.SyncDir(filepath.Dir(path)))
 }
 
 // placeNew gives a file a name that nobody has.

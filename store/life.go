@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"scv/internal/durable"
 	"scv/internal/failpoint"
 )
 
@@ -140,7 +141,7 @@ func takeClosed(path string) (untouched bool, err error) {
 		err = os.Remove(note)
 	}
 	if err == nil { // else the note could outlive a power cut, and the writes that it does not know of
-		err = syncDir(filepath.Dir(path))
+		err = durable.SyncDir(filepath.Dir(path))
 	}
 	return err == nil && string(noted) == fingerprint(info), err
 }
@@ -170,7 +171,7 @@ func SetAside(path string, at time.Time) (kept string, err error) {
 		err = os.Rename(path, kept)
 	}
 	if err == nil {
-		err = syncDir(filepath.Dir(path))
+		err = durable.SyncDir(filepath.Dir(path))
 	}
 	if err != nil {
 		return "", fmt.Errorf("cannot set the damaged store aside: %w", err)

@@ -16,6 +16,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"scv/internal/clock"
+	"scv/internal/durable"
 	"scv/internal/failpoint"
 	"scv/migrations"
 )
@@ -254,7 +255,7 @@ func create(o Options) (fresh bool, err error) {
 		step = func(string) {}
 	}
 	dir := filepath.Dir(o.Path)
-	file, err := os.CreateTemp(dir, leftoverPattern(o.Path)) // 0600 from its first byte
+	file, err := os.CreateTemp(dir, durable.Leftovers(o.Path)) // 0600 from its first byte
 	if err != nil {
 		return false, err
 	}
@@ -282,7 +283,7 @@ func create(o Options) (fresh bool, err error) {
 		}
 	}
 	step("named")
-	return true, syncDir(dir)
+	return true, durable.SyncDir(dir)
 }
 
 func fill(temp string, o Options, step func(string)) error {

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"scv/internal/durable"
 	"scv/internal/failpoint"
 	"scv/internal/layout"
 )
@@ -89,22 +90,11 @@ func (f Folder) Save(channel, account string, content []byte) (err error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(folder, ".new-*") // 0600
+	err = durable.Place(path, failpoint.CredentialSave, 0o600, func(file *os.File) error {
+		_, err := file.Write(content)
+		return err
+	})
 	if err != nil {
-		return err
-	}
-	defer os.Remove(file.Name()) // once it is in place there is nothing to remove
-	_, err = file.Write(content)
-	if err == nil {
-		err = file.Sync()
-	}
-	if err = errors.Join(err, file.Close()); err != nil {
-		return err
-	}
-	if err = failpoint.Hit(failpoint.CredentialSave); err != nil {
-		return err
-	}
-	if err = os.Rename(file.Name(), path); err != nil {
 		return err
 	}
 	return f.sync(folder)
@@ -113,17 +103,9 @@ func (f Folder) Save(channel, account string, content []byte) (err error) {
 // sync makes names durable, up to the home.
 func (f Folder) sync(folder string) (err error) {
 	for _, dir := range []string{folder, f.path, filepath.Dir(f.path)} {
-		err = errors.Join(err, syncDir(dir))
+		err = errors.Join(err, durable.SyncDir(dir))
 	}
 	return err
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // Delete removes an account's credentials for good. It is no error when there are none.
@@ -134,7 +116,7 @@ func (f Folder) Delete(channel, account string) error {
 	}
 	err = os.Remove(path)
 	if err == nil || errors.Is(err, fs.ErrNotExist) { // an earlier removal may not be durable yet
-		err = syncDir(filepath.Dir(path))
+		err = durable.SyncDir(filepath.Dir(path))
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot remove the credentials of %s:%s: %w", channel, account, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"scv/daemon/process"
+	"scv/internal/durable"
 	"scv/internal/failpoint"
 	"scv/internal/layout"
 )
@@ -133,7 +134,7 @@ func (f Folder) End() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("cannot end the hand-over: %w", err)
 	}
-	if err := syncDir(f.path); err != nil {
+	if err := durable.SyncDir(f.path); err != nil {
 		return fmt.Errorf("cannot end the hand-over: %w", err)
 	}
 	return f.clear()
@@ -190,45 +191,7 @@ func copyInto(to *os.File, from string) error {
 
 // place makes a file of the folder, whole or not at all. point is passed just before it appears.
 func (f Folder) place(name, point string, mode fs.FileMode, fill func(*os.File) error) error {
-	return placeAt(f.join(name), point, mode, fill)
-}
-
-func placeAt(path, point string, mode fs.FileMode, fill func(*os.File) error) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), ".scv-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(file.Name())
-		}
-	}()
-	err = fill(file)
-	if err == nil {
-		err = file.Chmod(mode)
-	}
-	if err == nil {
-		err = file.Sync()
-	}
-	if err = errors.Join(err, file.Close()); err != nil {
-		return err
-	}
-	if err = failpoint.Hit(point); err != nil {
-		return err
-	}
-	if err = os.Rename(file.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// syncDir makes names in a folder durable.
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return durable.Place(f.join(name), point, mode, fill)
 }
 
 // maxEvents bounds what guards wrote down of earlier restarts.

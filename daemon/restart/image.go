@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"scv/internal/durable"
 	"scv/internal/failpoint"
 )
 
@@ -128,7 +129,7 @@ func (f Folder) reinstall(h Handover) error {
 	if real, err := filepath.EvalSymlinks(at); err == nil {
 		at = real
 	}
-	return placeAt(at, failpoint.RestartBinaryBack, 0o755, func(to *os.File) error { return copyInto(to, f.join(fileOld)) })
+	return durable.Place(at, failpoint.RestartBinaryBack, 0o755, func(to *os.File) error { return copyInto(to, f.join(fileOld)) })
 }
 
 // leadsToOld reports whether the link, as it was, leads to the old release still.
@@ -153,7 +154,7 @@ func placeLink(to, at string) error {
 	if err := os.Rename(temp, at); err != nil {
 		return errors.Join(err, os.Remove(temp))
 	}
-	return syncDir(filepath.Dir(at))
+	return durable.SyncDir(filepath.Dir(at))
 }
 
 // keepStore copies the store aside before the new release changes its schema, once.
@@ -185,7 +186,7 @@ func (f Folder) storeBack() error {
 		return nil
 	}
 	if err == nil {
-		err = errors.Join(syncDir(f.home), syncDir(f.path))
+		err = errors.Join(durable.SyncDir(f.home), durable.SyncDir(f.path))
 	}
 	if err != nil {
 		return fmt.Errorf("cannot put the store back: %w", err)

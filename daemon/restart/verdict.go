@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"scv/internal/durable"
 	"scv/internal/failpoint"
 )
 
@@ -58,7 +59,7 @@ func (f Folder) give(v Verdict, by side) (Verdict, error) {
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return v, fmt.Errorf("cannot give the verdict: %w", err)
 	}
-	if err := syncDir(f.path); err != nil {
+	if err := durable.SyncDir(f.path); err != nil {
 		return v, fmt.Errorf("cannot give the verdict: %w", err)
 	}
 	stands, given := f.Verdict()

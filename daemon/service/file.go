@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"scv/internal/durable"
 	"scv/internal/failpoint"
 )
 
@@ -107,26 +108,8 @@ func write(path, text string) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real // a link that a person has made stays
 	}
-	file, err := os.CreateTemp(filepath.Dir(path), ".scv-*")
-	if err != nil {
+	return durable.Place(path, failpoint.ServiceFile, 0o644, func(file *os.File) error {
+		_, err := file.WriteString(text)
 		return err
-	}
-	_, err = file.WriteString(text)
-	if err == nil {
-		err = file.Chmod(0o644)
-	}
-	if err == nil {
-		err = file.Sync()
-	}
-	err = errors.Join(err, file.Close())
-	if err == nil {
-		err = failpoint.Hit(failpoint.ServiceFile)
-	}
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
-	}
-	return nil
+	})
 }

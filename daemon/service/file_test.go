@@ -82,7 +82,7 @@ func TestInstallInOneStep(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o644 {
 		t.Errorf("%v, %v", info, err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(real), ".scv-*")); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(real), ".*")); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 	if err := os.RemoveAll(filepath.Join(root, ".config")); err != nil {

@@ -76,7 +76,7 @@ func (q *questions) answer(tx *store.Delivery, account string, m channel.Message
 		}
 	}
 	ruling := confirm.Judge(open, confirm.Answer{
-		Account: account, Chat: m.Chat, Sender: m.Sender, Direct: m.Direct, Attachments: m.Attachments,
+		Account: account, Chat: m.Chat, Sender: m.Sender, Direct: m.Direct, Attachments: len(m.Files),
 		Text: m.Text, MessageID: m.ID, Quotes: m.Quotes, Quoted: quoted, SentAt: m.SentAt,
 		Live: m.Chat == local.Chat && isLocal(account), Unanswered: q.lastUnanswered(account, m.Chat),
 	}, q.d.clock.Now())
@@ -107,7 +107,7 @@ func (q *questions) answer(tx *store.Delivery, account string, m channel.Message
 // task.
 func (q *questions) tooLate(tx *store.Delivery, account string, m channel.Message) (bool, error) {
 	code := confirm.Coded(m.Text)
-	if code == "" || m.Attachments > 0 || !tx.CodeInUse(account, m.Chat, code) {
+	if code == "" || len(m.Files) > 0 || !tx.CodeInUse(account, m.Chat, code) {
 		return false, nil
 	}
 	return true, q.queue(tx, account, store.Outbound{

@@ -6,6 +6,7 @@ package channel
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 )
 
@@ -17,7 +18,7 @@ type Message struct {
 	Direct      bool      // the sender's direct chat, not a group
 	Thread      string    // the platform's id of the thread within the chat, or "": a conversation of its own
 	Text        string    // trimmed
-	Attachments int       // files that came with it
+	Files       []File    // what came with it, not fetched yet
 	Quotes      string    // message id it quotes, or ""
 	Quoted      string    // text of what it quotes, where that is not part of Text
 	ReplyHandle string    // what a reply must carry, or ""
@@ -25,15 +26,43 @@ type Message struct {
 	Terminal    bool      // local: a person typed it at a terminal
 }
 
+// File is what came with a message: a picture, a document, a recording. The daemon fetches it when a turn
+// needs it, and so perhaps after a restart.
+type File struct {
+	Kind FileKind
+	Name string // as the sender called it, or ""; it is no path
+	Size int64  // bytes as the platform says, 0 where it does not
+	Ref  string // where it is, for Carrier.Fetch alone; at most 4 KiB of text. It may hold a key, so it is a secret
+}
+
+// FileKind is how a platform shows a file.
+type FileKind string
+
+const (
+	Image    FileKind = "image"
+	Document FileKind = "document"
+	Voice    FileKind = "voice" // with no words of it in the message's text
+	Video    FileKind = "video"
+)
+
 // Outgoing is one part of a message to send. A retry carries the same ClientID.
 type Outgoing struct {
 	ClientID    string // stable over retries, so that a platform can drop a repeat
 	Chat        string
 	Kind        Kind
 	Text        string
-	InReplyTo   string // message id this answers, or ""
+	File        *Upload // a part that is a file, which has no Text; only to a Carrier
+	InReplyTo   string  // message id this answers, or ""
 	ReplyHandle string // of that message
 	Last        bool   // the last part of the answer to InReplyTo
+}
+
+// Upload is a file to hand to the platform: a regular file of ours that nobody writes to any more.
+type Upload struct {
+	Path string // absolute
+	Name string // how the receiver sees it: one path element of valid UTF-8
+	Kind FileKind
+	Size int64 // bytes
 }
 
 // Kind says whose words an outgoing text is.
@@ -65,6 +94,16 @@ type Adapter interface {
 	MaxText() int
 }
 
+// Carrier is an Adapter whose platform carries files.
+type Carrier interface {
+	Adapter
+	// Fetch writes what a file holds to w, at most limit bytes. ErrTooLarge is a file that has more, which is
+	// then not read further; ErrRefused one that is not to be had any more; any other error may pass.
+	Fetch(ctx context.Context, file File, w io.Writer, limit int64) error
+	// MaxUpload is the largest file that it takes of a kind, in bytes.
+	MaxUpload(kind FileKind) int64
+}
+
 // Host is what the daemon gives an adapter.
 type Host struct {
 	// Receive takes messages in order and returns once each is durable or known; only then may the
@@ -93,6 +132,9 @@ func (a Account) ID() string { return a.Channel + ":" + a.Name }
 
 // ErrRefused marks an outgoing text that the platform will never take.
 var ErrRefused = errors.New("the platform refused it")
+
+// ErrTooLarge marks a file of more bytes than were asked for.
+var ErrTooLarge = errors.New("the file is too large")
 
 // PermanentError is a failure that needs a person; Advice is what status shows.
 type PermanentError struct{ Advice string }

@@ -239,7 +239,7 @@ func TestNotClaimed(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t)
 			m := from("owner", strings.Repeat("i", maxMessageID))
-			m.Text, m.Attachments, m.ReplyHandle = test.text, test.file, "token"
+			m.Text, m.Files, m.ReplyHandle = test.text, make([]channel.File, test.file), "token"
 			w.receive(m, m)
 			if replies := w.replies(); test.says == "" {
 				if len(replies) != 0 || len(w.claims()) != 1 {

@@ -13,7 +13,7 @@ import (
 // tooMuch says why a message cannot be claimed, or "".
 func (b *Inbox) tooMuch(tx *store.Delivery, account string, m channel.Message) string {
 	switch {
-	case m.Text == "" && m.Attachments > 0:
+	case m.Text == "" && len(m.Files) > 0:
 		return "I cannot take files without a text here. Please write what to do."
 	case m.Text == "":
 		return "That message had no text. Please write what to do."

@@ -237,7 +237,11 @@ func (a *Adapter) message(ctx context.Context, it item) channel.Message {
 	if it.direct {
 		m.Chat = it.sender
 	}
-	m.Text, m.Attachments = renderer{it.mentions, a.bot}.render(it.kind, it.content)
+	text, files := renderer{it.mentions, a.bot}.render(it.kind, it.content)
+	m.Text = text
+	for range files {
+		m.Files = append(m.Files, channel.File{})
+	}
 	if it.thread != "" { // there, parent and root only say which thread it is
 		m.ReplyHandle = inThread + it.id
 	} else {

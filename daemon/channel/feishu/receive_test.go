@@ -3,6 +3,7 @@ package feishu
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -35,7 +36,7 @@ func TestMessages(t *testing.T) {
 		owner(channel.Message{ID: quoting, Text: "yes", ReplyHandle: quoting, Quotes: said, Quoted: "hello"}),
 		{ID: called, Chat: group, Sender: "ou_x", Text: "look", ReplyHandle: called},
 		owner(channel.Message{ID: inside, Text: "more", ReplyHandle: "thread:" + inside}),
-		owner(channel.Message{ID: image, ReplyHandle: image, Attachments: 1}),
+		owner(channel.Message{ID: image, ReplyHandle: image, Files: []channel.File{{}}}),
 		owner(channel.Message{ID: bundle, Text: "[forwarded messages]\n- hello", ReplyHandle: bundle}),
 		owner(channel.Message{ID: last, Text: "last", ReplyHandle: last}),
 	}
@@ -44,7 +45,7 @@ func TestMessages(t *testing.T) {
 		if m.SentAt.IsZero() || m.ID == inside && m.Thread == "" {
 			t.Errorf("message %+v", m)
 		}
-		if m.SentAt, m.Thread = (time.Time{}), ""; m != want[i] {
+		if m.SentAt, m.Thread = (time.Time{}), ""; !reflect.DeepEqual(m, want[i]) {
 			t.Errorf("got  %+v\nwant %+v", m, want[i])
 		}
 	}

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"strconv"
 	"sync"
@@ -121,7 +122,7 @@ func TestSay(t *testing.T) {
 	want := channel.Message{
 		ID: "m1", Chat: Chat, Sender: "uid:1000", Direct: true, Text: "hello", SentAt: time.Unix(1000, 0), Terminal: true,
 	}
-	if len(got) != 1 || got[0] != want {
+	if len(got) != 1 || !reflect.DeepEqual(got[0], want) {
 		t.Errorf("got %+v", got)
 	}
 }

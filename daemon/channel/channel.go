@@ -53,8 +53,8 @@ type Outgoing struct {
 	Text        string
 	File        *Upload // a part that is a file, which has no Text; only to a Carrier
 	InReplyTo   string  // message id this answers, or ""
-	ReplyHandle string // of that message
-	Last        bool   // the last part of the answer to InReplyTo
+	ReplyHandle string  // of that message
+	Last        bool    // the last part of the answer to InReplyTo
 }
 
 // Upload is a file to hand to the platform: a regular file of ours that nobody writes to any more.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -126,7 +127,7 @@ func TestClaim(t *testing.T) {
 		t.Fatalf("claims %+v", claims)
 	}
 	claims[0].Claimed = clock.Stamp{}
-	if claims[0] != want || w.woken != 1 || len(w.replies()) != 0 {
+	if !reflect.DeepEqual(claims[0], want) || w.woken != 1 || len(w.replies()) != 0 {
 		t.Errorf("claim %+v, woken %d, replies %+v", claims[0], w.woken, w.replies())
 	}
 }

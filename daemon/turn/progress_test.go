@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,7 +86,7 @@ func TestProgressOfALiveAgent(t *testing.T) {
 		Kind: "progress", Chat: "chat c", ReplyHandle: "token", Text: "fake is at work: runs make check",
 		ClientID: got.ClientID, Transient: true, Queued: got.Queued,
 	}
-	if got != want || !strings.HasPrefix(got.ClientID, progressID(row)+"-") {
+	if !reflect.DeepEqual(got, want) || !strings.HasPrefix(got.ClientID, progressID(row)+"-") {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	w.touch("go")

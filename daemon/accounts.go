@@ -157,6 +157,19 @@ func (d *Daemon) makeAdapter(want reconcile.Desired, host channel.Host) (channel
 // adapter is an account's running adapter.
 func (d *Daemon) adapter(account string) (channel.Adapter, bool) { return d.accounts.Adapter(account) }
 
+// typing shows in a chat that a message is being answered. It is a courtesy, so what fails in it is no news.
+func (d *Daemon) typing(ctx context.Context, account, chat, handle string) {
+	a, there := d.adapter(account)
+	if !there {
+		return
+	}
+	if typist, can := a.(channel.Typist); can {
+		if err := typist.Typing(ctx, chat, handle); err != nil {
+			d.log.Debug("a chat is not shown that work goes on", "account", account, "err", err)
+		}
+	}
+}
+
 // defaultWorkspace is where agents work when nothing else is set.
 func (h Home) defaultWorkspace() (string, error) {
 	path := h.join("workspace")

@@ -104,6 +104,14 @@ type Carrier interface {
 	MaxUpload(kind FileKind) int64
 }
 
+// Typist is an Adapter whose platform can show that somebody is at work on a message.
+type Typist interface {
+	Adapter
+	// Typing shows in a chat, until ctx ends, that the message with that reply handle is being answered, and
+	// takes that back within a few seconds. It is a courtesy: an error is of no consequence.
+	Typing(ctx context.Context, chat, handle string) error
+}
+
 // Host is what the daemon gives an adapter.
 type Host struct {
 	// Receive takes messages in order and returns once each is durable or known; only then may the

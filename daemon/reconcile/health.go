@@ -132,10 +132,30 @@ func (s *sender) MaxText() int { return s.attempt.maxText }
 // Send hands a part to the adapter. Nothing takes the attempt's place before it returned, so it is
 // cancelled when the attempt ends.
 func (s *sender) Send(ctx context.Context, out channel.Outgoing) (receipt channel.Receipt, err error) {
+	err = s.during(ctx, func(ctx context.Context) error {
+		receipt, err = s.attempt.adapter.Send(ctx, out)
+		return err
+	})
+	return receipt, err
+}
+
+// Typing is the adapter's, under the terms of Send. Where the adapter has none, it returns at once.
+func (s *sender) Typing(ctx context.Context, chat, handle string) error {
+	typist, can := s.attempt.adapter.(channel.Typist)
+	if !can {
+		return nil
+	}
+	return s.during(ctx, func(ctx context.Context) error { return typist.Typing(ctx, chat, handle) })
+}
+
+var _ channel.Typist = (*sender)(nil)
+
+// during calls the adapter while its attempt lasts.
+func (s *sender) during(ctx context.Context, call func(context.Context) error) error {
 	s.loop.mu.Lock()
 	if s.in.attempt != s.attempt || s.in.asked {
 		s.loop.mu.Unlock()
-		return channel.Receipt{}, errNotRunning
+		return errNotRunning
 	}
 	s.attempt.sends.Add(1)
 	s.loop.mu.Unlock()
@@ -144,9 +164,5 @@ func (s *sender) Send(ctx context.Context, out channel.Outgoing) (receipt channe
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.attempt.ctx, cancel)()
-	err = s.loop.contain(s.in.account.id, func() error {
-		receipt, err = s.attempt.adapter.Send(ctx, out)
-		return err
-	})
-	return receipt, err
+	return s.loop.contain(s.in.account.id, func() error { return call(ctx) })
 }

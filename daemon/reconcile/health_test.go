@@ -99,6 +99,29 @@ func TestSendsEndWithTheirAttempt(t *testing.T) {
 	})
 }
 
+// What an adapter shows meanwhile ends with its attempt, which waits for that.
+func TestTypingEndsWithItsAttempt(t *testing.T) {
+	in(t, func(t *testing.T) {
+		w := begin(t, &world{plays: map[string][]play{id: {{lives: time.Minute}, {}}}})
+		w.set(anAccount("a"))
+		synctest.Wait()
+		a, _ := w.loop.Adapter(id)
+		shown := make(chan error, 1)
+		go func() { shown <- a.(channel.Typist).Typing(context.WithoutCancel(t.Context()), "chat", "handle") }()
+		synctest.Wait()
+		if _, live := w.count(id + " typing"); live != 1 || len(shown) != 0 {
+			t.Errorf("meanwhile %d live, %d ended", live, len(shown))
+		}
+		time.Sleep(2 * time.Minute)
+		if _, live := w.count(id + " typing"); live != 0 || len(shown) != 1 {
+			t.Errorf("after the attempt %d live, %d ended", live, len(shown))
+		}
+		if err := a.(channel.Typist).Typing(t.Context(), "chat", "handle"); !errors.Is(err, errNotRunning) {
+			t.Errorf("after the attempt: %v", err)
+		}
+	})
+}
+
 func TestASendThatPanicsHurtsNobody(t *testing.T) {
 	in(t, func(t *testing.T) {
 		w := begin(t, &world{plays: map[string][]play{id: {{in: "send"}}}})

@@ -222,6 +222,13 @@ func (s *scripted) Send(ctx context.Context, out channel.Outgoing) (channel.Rece
 	return channel.Receipt{MessageID: out.ClientID}, nil
 }
 
+func (s *scripted) Typing(ctx context.Context, _, _ string) error {
+	s.w.enter(s.id+" typing", 1)
+	defer s.w.enter(s.id+" typing", -1)
+	<-ctx.Done()
+	return nil
+}
+
 // enter counts what is alive; two of one account is the breach that must never be.
 func (w *world) enter(id string, n int) {
 	w.mu.Lock()

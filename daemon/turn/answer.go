@@ -42,16 +42,23 @@ func (e *Engine) answer(ctx context.Context, listed store.ClaimRow) {
 	}
 	r, handle, ok := reply{}, row.Claim.Handle, false
 	switch run := e.o.Runs.Own(handle); {
-	case run != nil:
-		r, handle, ok = e.goOn(ctx, row, run)
-	case handle != "":
+	case run == nil && handle != "":
 		r, handle, ok = e.leftover(row)
 	default:
-		r, handle, ok = e.work(ctx, row)
+		r, handle, ok = e.shown(ctx, row, run)
 	}
 	if ok && e.finish(ctx, row, r) && handle != "" {
 		e.close(ctx, handle)
 	}
+}
+
+// shown does the work of a turn, or goes on with it, while its chat sees that something is done.
+func (e *Engine) shown(ctx context.Context, row store.ClaimRow, run *delegation.Run) (r reply, handle string, ok bool) {
+	defer e.showWork(ctx, row)()
+	if run != nil {
+		return e.goOn(ctx, row, run)
+	}
+	return e.work(ctx, row)
 }
 
 // current reads a claim afresh, now that its conversation is ours: it may have been answered since the

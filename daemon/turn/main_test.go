@@ -119,6 +119,8 @@ type world struct {
 	seq    int
 	stop   func() // the engine; a no-op when it does not run
 
+	shown sync.Map // messages that are being answered, by reply handle
+
 	// Set before run.
 	agents *agent.Registry
 	limits Limits
@@ -184,8 +186,20 @@ func (w *world) open() {
 		Agents: func() *agent.Registry { return w.agents }, Limits: func() Limits { return w.limits },
 		Found:     func() []agent.Found { return w.found },
 		Workspace: func(store.Account) (string, error) { return w.home, w.folder }, Replied: func() {}, WhyCut: func(string) string { return "" },
-		Reported: func(string, wire.DelegationOutcome) {},
+		Reported: func(string, wire.DelegationOutcome) {}, Typing: w.typing,
 	})
+}
+
+// typing is what a platform shows meanwhile.
+func (w *world) typing(ctx context.Context, _, chat, handle string) {
+	w.shown.Store(chat+" "+handle, true)
+	<-ctx.Done()
+	w.shown.Delete(chat + " " + handle)
+}
+
+func (w *world) isShown(chat, handle string) bool {
+	_, shown := w.shown.Load(chat + " " + handle)
+	return shown
 }
 
 func (w *world) run() {

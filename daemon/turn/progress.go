@@ -62,6 +62,17 @@ func printing(a agent.Agent, run *delegation.Run) func() string {
 	}
 }
 
+// showWork has the platform show that the message of a claim is being answered, until stop is called. What that
+// takes longer nobody waits for but the engine's own end.
+func (e *Engine) showWork(ctx context.Context, row store.ClaimRow) (stop func()) {
+	if row.Claim.Job != nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	e.turns.Go(func() { e.o.Typing(ctx, row.Account, row.Claim.Chat, row.Claim.ReplyHandle) })
+	return cancel
+}
+
 // tellProgress tells the chat of a claim what its agent does, where it may hear of that, until stop is called.
 func (e *Engine) tellProgress(ctx context.Context, row store.ClaimRow, a agent.Agent, does func() string) (stop func()) {
 	if does == nil || !e.hearsProgress(row) {

@@ -198,3 +198,20 @@ func TestProgressStandsInNobodysWay(t *testing.T) {
 		t.Error("it comes after the reply")
 	}
 }
+
+// The chat sees that its message is being answered, from the beginning of the turn until it has a reply.
+func TestWorkIsShown(t *testing.T) {
+	w := newWorld(t)
+	w.agents = scripted(map[string]testexe.Script{"fake": {{WaitFile: w.file("go")}, {Echo: true}}})
+	w.run()
+	w.claim("a", "hello")
+	until(t, "the chat sees it", func() bool { return w.isShown("chat a", "token") })
+	w.claim("a", "more", func(c *store.Claim) { c.ReplyHandle = "second" })
+	w.live(1)
+	if w.isShown("chat a", "second") {
+		t.Error("a message that waits is shown as being answered")
+	}
+	w.touch("go")
+	w.answered(2)
+	until(t, "nothing is shown any more", func() bool { return !w.isShown("chat a", "token") && !w.isShown("chat a", "second") })
+}

@@ -50,6 +50,8 @@ type Options struct {
 	Replied func()
 	// WhyCut is why SCV itself ended the work of a run, as a sentence; "" where it did not.
 	WhyCut func(handle string) string
+	// Typing shows in a chat, until ctx ends, that a message is being answered, where the platform can show that.
+	Typing func(ctx context.Context, account, chat, handle string)
 	// Reported is called after the report of a background delegation is durable.
 	Reported func(handle string, outcome wire.DelegationOutcome)
 }

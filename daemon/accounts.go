@@ -157,6 +157,9 @@ func (d *Daemon) makeAdapter(want reconcile.Desired, host channel.Host) (channel
 // adapter is an account's running adapter.
 func (d *Daemon) adapter(account string) (channel.Adapter, bool) { return d.accounts.Adapter(account) }
 
+// typist is that adapter where its platform shows that somebody is writing.
+func (d *Daemon) typist(account string) (channel.Typist, bool) { return d.accounts.Typist(account) }
+
 // defaultWorkspace is where agents work when nothing else is set.
 func (h Home) defaultWorkspace() (string, error) {
 	path := h.join("workspace")

@@ -45,7 +45,7 @@ func (d *Daemon) makeRooms(context.Context) error {
 	})
 	d.turns = turn.New(turn.Options{
 		Store: d.store, Clock: d.clock, Log: d.log, Runs: d.runs, Live: d.live, Agents: d.agents.Load,
-		Limits: d.turnLimits, Workspace: d.workspace, Replied: d.wake, Reported: d.publishReport, WhyCut: d.whyCut,
+		Limits: d.turnLimits, Workspace: d.workspace, Typist: d.typist, Replied: d.wake, Reported: d.publishReport, WhyCut: d.whyCut,
 		Found: func() []agent.Found { return agent.Find(agent.LookPath(d.o.Environ)) },
 	})
 	d.outbox = outbox.New(outbox.Options{

@@ -54,6 +54,7 @@ type Outgoing struct {
 	File        *Upload // a part that is a file, which has no Text; only to a Carrier
 	InReplyTo   string  // message id this answers, or ""
 	ReplyHandle string  // of that message
+	First       bool    // the first part of the message
 	Last        bool    // the last part of the answer to InReplyTo
 }
 
@@ -102,6 +103,14 @@ type Carrier interface {
 	Fetch(ctx context.Context, file File, w io.Writer, limit int64) error
 	// MaxUpload is the largest file that it takes of a kind, in bytes.
 	MaxUpload(kind FileKind) int64
+}
+
+// Typist is what an Adapter is as well whose platform shows that somebody is writing. Its chats see that while
+// a turn lasts, and get no lines of Progress.
+type Typist interface {
+	// Typing shows in a chat that the message of a handle is being answered, until ctx ends. It returns early
+	// where that cannot be shown: nothing hangs on it.
+	Typing(ctx context.Context, chat, handle string)
 }
 
 // Host is what the daemon gives an adapter.

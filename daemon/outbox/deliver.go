@@ -114,7 +114,8 @@ func (b *Outbox) pack(row store.OutboundRow, limit int) (p parcel, err error) {
 	}
 	p.out = channel.Outgoing{
 		ClientID: fmt.Sprintf("%s-%d", o.ClientID, part), Chat: o.Chat, Kind: channel.Kind(o.Kind),
-		Text: parts[part], InReplyTo: o.InReplyTo, ReplyHandle: o.ReplyHandle, Last: part == len(parts)-1,
+		Text: parts[part], InReplyTo: o.InReplyTo, ReplyHandle: o.ReplyHandle,
+		First: part == 0, Last: part == len(parts)-1,
 	}
 	return p, nil
 }

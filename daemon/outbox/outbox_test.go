@@ -102,8 +102,8 @@ func TestPartsOverARestart(t *testing.T) {
 		w.expect("handed over", p.texts(), "aaaa", "bbbb", "bbbb", "cc")
 		w.expect("as", p.ids(), "1-0", "1-1", "1-1", "1-2")
 		for i, out := range p.handed() {
-			if out.Last != (i == 3) {
-				t.Errorf("%q: last is %v", out.Text, out.Last)
+			if out.First != (i == 0) || out.Last != (i == 3) {
+				t.Errorf("%q: first is %v, last is %v", out.Text, out.First, out.Last)
 			}
 		}
 		w.expect("delivered", w.delivered(), a+" 1-0", a+" 1-1", a+" 1-2")

@@ -154,3 +154,50 @@ func TestEffectiveGrantsAndNotes(t *testing.T) {
 		}
 	})
 }
+
+// What is shown as typing ends with its attempt, is joined, and hurts nobody.
+func TestTypingIsJoined(t *testing.T) {
+	in(t, func(t *testing.T) {
+		w := begin(t, &world{plays: map[string][]play{id: {
+			{types: true, lives: time.Minute, lingers: 3 * time.Second}, {types: true, in: "type"}, {},
+		}}})
+		w.set(anAccount("a"))
+		synctest.Wait()
+		y, types := w.loop.Typist(id)
+		if !types {
+			t.Fatal("it does not type")
+		}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			y.Typing(context.WithoutCancel(t.Context()), "chat", "handle")
+		}()
+		time.Sleep(time.Minute + 2*time.Second)
+		if made, _ := w.count(id); made != 1 {
+			t.Error("another attempt began while the one before still typed")
+		}
+		time.Sleep(time.Minute)
+		<-ended
+		if made, live := w.count(id); made != 2 || live != 1 {
+			t.Errorf("made %d times, %d live", made, live)
+		}
+		y.Typing(t.Context(), "chat", "handle") // of an attempt that is over
+		y, _ = w.loop.Typist(id)
+		y.Typing(t.Context(), "chat", "handle")
+		w.must(id, wire.Starting, "")
+	})
+}
+
+func TestNotEveryAdapterTypes(t *testing.T) {
+	in(t, func(t *testing.T) {
+		w := begin(t, &world{plays: map[string][]play{id: {{}}}})
+		if _, types := w.loop.Typist(id); types {
+			t.Error("an unknown account does")
+		}
+		w.set(anAccount("a"))
+		synctest.Wait()
+		if _, types := w.loop.Typist(id); types {
+			t.Error("an adapter that cannot does")
+		}
+	})
+}

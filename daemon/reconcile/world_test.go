@@ -21,12 +21,13 @@ import (
 // play is one attempt of a scripted adapter, as data.
 type play struct {
 	makeErr  error         // Make fails
-	in       string        // where it panics: make, serve, send; or "exit" ends its goroutine
+	in       string        // where it panics: make, serve, send, type; or "exit" ends its goroutine
 	contacts []contact     // in order
 	lives    time.Duration // 0: until it is asked to stop
 	ends     error         // with what, after lives
 	lingers  time.Duration // how long it goes on after it was asked to stop
 	sends    time.Duration // how long a send takes that ctx does not end
+	types    bool          // it can show that somebody is writing
 }
 
 type contact struct {
@@ -167,7 +168,24 @@ func (w *world) make(d Desired, host channel.Host) (channel.Adapter, error) {
 	if p.makeErr != nil {
 		return nil, p.makeErr
 	}
-	return &scripted{w, id, p, host}, nil
+	adapter := &scripted{w, id, p, host}
+	if p.types {
+		return typing{adapter}, nil
+	}
+	return adapter, nil
+}
+
+// typing is an adapter whose platform shows that somebody is writing.
+type typing struct{ *scripted }
+
+func (y typing) Typing(ctx context.Context, _, _ string) {
+	if y.play.in == "type" {
+		panic("s3cret")
+	}
+	y.w.enter(y.id+" type", 1)
+	defer y.w.enter(y.id+" type", -1)
+	<-ctx.Done()
+	time.Sleep(y.play.lingers)
 }
 
 type scripted struct {

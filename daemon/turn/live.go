@@ -18,7 +18,7 @@ func (e *Engine) converse(
 	ctx context.Context, row store.ClaimRow, a agent.Live, task agent.Task, handle string, about store.Delegation,
 ) (r reply, ended string, ok bool) {
 	var does doing
-	stop := e.tellProgress(ctx, row, a, does.get)
+	stop := e.showWork(ctx, row, a, does.get)
 	o, err := e.o.Live.Turn(ctx, live.Ask{
 		Key:   live.Key{Account: row.Account, Conversation: memory(row)},
 		Agent: a, Task: task, Handle: handle, About: about, Once: row.Claim.Job != nil, Limit: e.limit(row),

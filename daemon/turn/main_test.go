@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"scv/daemon/agent"
+	"scv/daemon/channel"
 	"scv/daemon/delegation"
 	"scv/daemon/live"
 	"scv/daemon/process"
@@ -124,6 +125,7 @@ type world struct {
 	limits Limits
 	found  []agent.Found
 	folder error
+	typist channel.Typist
 }
 
 // newWorld has one agent, which follows a script.
@@ -183,6 +185,7 @@ func (w *world) open() {
 		Store: w.store, Clock: w.clk, Log: log, Runs: w.runs, Live: w.pool,
 		Agents: func() *agent.Registry { return w.agents }, Limits: func() Limits { return w.limits },
 		Found:     func() []agent.Found { return w.found },
+		Typist:    func(string) (channel.Typist, bool) { return w.typist, w.typist != nil },
 		Workspace: func(store.Account) (string, error) { return w.home, w.folder }, Replied: func() {}, WhyCut: func(string) string { return "" },
 		Reported: func(string, wire.DelegationOutcome) {},
 	})

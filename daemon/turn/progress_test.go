@@ -198,3 +198,56 @@ func TestProgressStandsInNobodysWay(t *testing.T) {
 		t.Error("it comes after the reply")
 	}
 }
+
+// typist remembers where somebody was shown to write.
+type typist struct {
+	began chan string
+	ended chan struct{}
+}
+
+func (y *typist) Typing(ctx context.Context, chat, handle string) {
+	y.began <- chat + " " + handle
+	<-ctx.Done()
+	y.ended <- struct{}{}
+}
+
+// Where a platform shows that somebody writes, the owner's chat sees that and hears no progress, until the turn
+// ends.
+func TestWorkIsShownAsTyping(t *testing.T) {
+	for _, live := range []bool{true, false} {
+		w := newWorld(t)
+		if live {
+			w.stays([]testexe.ACPStep{{Tool: "runs"}, {Do: &testexe.Step{WaitFile: w.file("go")}}, {Say: "done"}})
+		} else {
+			w.agents = scripted(map[string]testexe.Script{"fake": {{Print: "done"}, {WaitFile: w.file("go")}}})
+		}
+		y := &typist{began: make(chan string, 2), ended: make(chan struct{}, 2)}
+		w.typist, w.limits.Progress = y, time.Millisecond
+		w.run()
+		w.claim("c", "hello")
+		if got := <-y.began; got != "chat c token" {
+			t.Errorf("live %v: typing in %q", live, got)
+		}
+		if len(w.progress()) != 0 || len(y.ended) != 0 {
+			t.Errorf("live %v: %d lines of progress, typing ended %d times", live, len(w.progress()), len(y.ended))
+		}
+		w.touch("go")
+		w.spoken(1)
+		<-y.ended
+		w.stop()
+	}
+}
+
+// Only the owner is shown it: nobody else's turn says what it does, and nobody waits for background work.
+func TestWhoSeesTyping(t *testing.T) {
+	w := newWorld(t)
+	y := &typist{began: make(chan string, 2), ended: make(chan struct{}, 2)}
+	w.typist = y
+	for _, claim := range []store.Claim{{}, {Owner: true, Job: &store.Job{}}} {
+		w.engine.showWork(t.Context(), store.ClaimRow{Account: account, Claim: claim}, nil, nil)()
+	}
+	w.engine.turns.Wait()
+	if len(y.began) != 0 {
+		t.Errorf("typing in %q", <-y.began)
+	}
+}

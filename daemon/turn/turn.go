@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"scv/daemon/agent"
+	"scv/daemon/channel"
 	"scv/daemon/delegation"
 	"scv/daemon/live"
 	"scv/internal/clock"
@@ -46,6 +47,8 @@ type Options struct {
 	Found func() []agent.Found
 	// Workspace is the folder an account's agents work in; the error is a sentence for the chat.
 	Workspace func(store.Account) (string, error)
+	// Typist shows in the chats of an account that somebody is writing, where its platform does.
+	Typist func(account string) (channel.Typist, bool)
 	// Replied is called after a reply is durable.
 	Replied func()
 	// WhyCut is why SCV itself ended the work of a run, as a sentence; "" where it did not.

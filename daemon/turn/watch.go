@@ -20,7 +20,7 @@ func (e *Engine) watch(ctx context.Context, row store.ClaimRow, a agent.Agent, r
 	limit := e.limit(row)
 	timer := time.NewTimer(limit - run.Lasted())
 	defer timer.Stop()
-	defer e.tellProgress(ctx, row, a, printing(a, run))()
+	defer e.showWork(ctx, row, a, printing(a, run))()
 	select {
 	case <-run.Done():
 	case <-timer.C:

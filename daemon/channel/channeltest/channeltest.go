@@ -154,7 +154,7 @@ func (b *bench) send(id, text string) channel.Receipt {
 }
 
 func (b *bench) outgoing(id, text string) channel.Outgoing {
-	return channel.Outgoing{ClientID: id, Chat: b.Chat, Kind: channel.Reply, Text: text, Last: true}
+	return channel.Outgoing{ClientID: id, Chat: b.Chat, Kind: channel.Reply, Text: text, First: true, Last: true}
 }
 
 // events is a list that grows.

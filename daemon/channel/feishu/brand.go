@@ -3,10 +3,11 @@ package feishu
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
+
+	"scv/daemon/channel"
 )
 
 // Brand is the name under which somebody uses the platform.
@@ -46,24 +47,11 @@ func Public(b Brand) Platform {
 // StandIn is a fake platform on this machine, for tests and the demo: origin is an http URL with a loopback
 // address and a port. Nothing else may take a platform's place: whoever does gets the app's secret.
 func StandIn(origin string, b Brand) (Platform, error) {
-	if err := CheckStandIn(origin); err != nil {
+	if err := channel.CheckStandIn(origin); err != nil {
 		return Platform{}, err
 	}
 	base := origin + "/" + string(b)
 	return Platform{base, base, "ws" + strings.TrimPrefix(origin, "http")}, nil
-}
-
-// CheckStandIn refuses an origin that cannot be a stand-in.
-func CheckStandIn(origin string) error {
-	u, err := url.Parse(origin)
-	if err != nil {
-		return errors.New("it is no URL")
-	}
-	at, err := netip.ParseAddrPort(u.Host)
-	if err != nil || !at.Addr().IsLoopback() || u.Scheme != "http" || origin != "http://"+u.Host {
-		return errors.New("it must be http:// with a loopback address and a port, as http://127.0.0.1:8080")
-	}
-	return nil
 }
 
 var errSocketURL = errors.New("the platform names a place for the connection that is not its own")

@@ -1,7 +1,6 @@
 package wechat
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
@@ -36,12 +35,11 @@ func unseal(w io.Writer, r io.Reader, key []byte, limit int64) error {
 	if err != nil {
 		return errKey
 	}
-	in, buf, kept := bufio.NewReaderSize(r, chunk), make([]byte, chunk), []byte(nil)
+	buf, kept := make([]byte, chunk), []byte(nil)
 	for written := int64(0); ; {
-		n, err := io.ReadFull(in, buf)
-		ended := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) && n < len(buf)
+		n, ended, err := fill(r, buf)
 		switch {
-		case err != nil && !ended:
+		case err != nil:
 			return err
 		case n%block != 0:
 			return errPadding
@@ -60,6 +58,21 @@ func unseal(w io.Writer, r io.Reader, key []byte, limit int64) error {
 		}
 		written += int64(len(plain) - block)
 	}
+}
+
+// fill reads until buf is full or r has ended. io.ReadFull would make an end of it what a lost connection is as well.
+func fill(r io.Reader, buf []byte) (n int, ended bool, err error) {
+	for n < len(buf) {
+		m, err := r.Read(buf[n:])
+		n += m
+		switch {
+		case err == io.EOF:
+			return n, true, nil
+		case err != nil:
+			return n, false, err
+		}
+	}
+	return n, false, nil
 }
 
 func each(do func(dst, src []byte), text []byte) {
@@ -125,7 +138,7 @@ func (s *sealer) Read(p []byte) (int, error) {
 		if s.ended {
 			return 0, io.EOF
 		}
-		if err := s.fill(); err != nil {
+		if err := s.next(); err != nil {
 			return 0, err
 		}
 	}
@@ -134,16 +147,15 @@ func (s *sealer) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (s *sealer) fill() error {
-	n, err := io.ReadFull(s.from, s.buf[:chunk])
-	s.ready = s.buf[:n]
-	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		s.ended = true
+func (s *sealer) next() error {
+	n, ended, err := fill(s.from, s.buf[:chunk])
+	if err != nil {
+		return err
+	}
+	s.ready, s.ended = s.buf[:n], ended
+	if ended {
 		pad := block - n%block
 		s.ready = append(s.ready, bytes.Repeat([]byte{byte(pad)}, pad)...)
-	case err != nil:
-		return err
 	}
 	each(s.c.Encrypt, s.ready)
 	return nil

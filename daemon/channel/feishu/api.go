@@ -35,10 +35,13 @@ func newClient(base *http.Client, platform Platform) client {
 	return client{own, platform, requestTime}
 }
 
-// NewHTTP makes what Options.HTTP wants: few connections, none of them idle for long.
+// NewHTTP makes what Options.HTTP wants: few connections, none of them idle for long. One that many requests share
+// and that died silently would take them all with it until the kernel gives it up, which takes a quarter of an
+// hour; pings find it out before.
 func NewHTTP() *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone() // with the proxy that the environment names
 	transport.MaxIdleConnsPerHost, transport.IdleConnTimeout = 4, 30*time.Second
+	transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second}
 	return &http.Client{Transport: transport}
 }
 

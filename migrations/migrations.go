@@ -22,6 +22,7 @@ var steps = []step{
 	{to: 1, what: "create the first schema", apply: createSchema1},
 	{to: 2, what: "add the reports of delegations and the restarts", apply: addReportsAndRestarts},
 	{to: 3, what: "add the cursors of accounts", apply: addCursors},
+	{to: 4, what: "let messages and answers have files", apply: addFiles},
 }
 
 // Newest is the schema this program writes.

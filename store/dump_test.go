@@ -78,7 +78,7 @@ func TestDumpHidesSecrets(t *testing.T) {
 			t.Errorf("the question is shown %d times, want 3", strings.Count(out, "Deploy?"))
 		}
 		out = dumpLines(t, func(emit func(Row) error) error { return DumpFile(ctx, s.Path(), DumpOptions{Texts: true}, emit) })
-		for _, text := range []string{"secret-claim", "secret-reply", "secret-line"} {
+		for _, text := range []string{"secret-claim", "secret-reply", "secret-line", "secret-name.pdf", "secret-plan.txt"} {
 			if !strings.Contains(out, text) {
 				t.Errorf("%s is not shown though asked for", text)
 			}

@@ -135,11 +135,12 @@ func fillStore(t testing.TB, s *Store) {
 		if _, err := d.PutClaim("local:default", Claim{
 			MessageID: "m1", Conversation: "c", Chat: "main", Sender: "uid:1000", Owner: true,
 			Text: "secret-claim", ReplyHandle: "secret-handle-1", Claimed: now,
+			Files: []File{{Kind: "image", Size: 7, Ref: "secret-handle-4"}, {Kind: "document", Name: "secret-name.pdf", Ref: "secret-handle-5"}},
 		}); err != nil {
 			return err
 		}
 		for _, o := range []Outbound{
-			{Kind: "reply", Chat: "main", Text: "secret-reply", ReplyHandle: "secret-handle-2", ClientID: "x1", Queued: now},
+			{Kind: "reply", Chat: "main", Text: "secret-reply", ReplyHandle: "secret-handle-2", ClientID: "x1", Queued: now, Files: []Upload{{Kind: "document", Name: "secret-plan.txt", Size: 9}}},
 			{Kind: "question", Chat: "main", Text: "Deploy?", Question: "0123456789ab", ClientID: "x2", Queued: now},
 		} {
 			if _, err := d.AddOutbound("local:default", o); err != nil {

@@ -83,7 +83,7 @@ func checkFilled(t *testing.T, s *Store, journalled int) {
 		owner, wrote := v.LastOwner()
 		for what, ok := range map[string]bool{
 			"account":      len(v.Accounts()) == 1,
-			"claim":        len(v.Claims("local:default")) == 1 && v.AllClaims()[0].Text == "secret-claim",
+			"claim":        len(v.Claims("local:default")) == 1 && v.AllClaims()[0].Text == "secret-claim" && len(v.AllClaims()[0].Files) == 2,
 			"outbox":       len(v.Outbox("local:default", 10)) == 2,
 			"seen":         v.SeenMessage("local:default", "m0"),
 			"cursor":       v.Cursor("local:default") == "secret-handle-3",

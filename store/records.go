@@ -32,6 +32,15 @@ type Claim struct {
 	Claimed      clock.Stamp `json:"claimed"`
 	Handle       string      `json:"handle,omitzero"` // of the run; set when the turn begins, before the spawn
 	Job          *Job        `json:"job,omitempty"`   // of a claim that no message made: a background delegation
+	Files        []File      `json:"files,omitempty"` // what came with the message; the inbox bounds them
+}
+
+// File is what came with a message. It is fetched by the turn that answers, if anybody can read it then.
+type File struct {
+	Kind string `json:"kind"`          // a channel.FileKind
+	Name string `json:"name,omitzero"` // secret, as Claim.Text; as the sender called it
+	Size int64  `json:"size,omitzero"` // bytes as the platform says, 0 where it does not
+	Ref  string `json:"ref,omitzero"`  // secret: where the adapter finds it, perhaps with a key to it
 }
 
 // Job is a delegation that is to run in the background. Its claim's text is the task, and the chat that the
@@ -54,13 +63,22 @@ type Outbound struct {
 	Conversation string      `json:"conversation,omitzero"`
 	InReplyTo    string      `json:"in_reply_to,omitzero"` // message id it answers
 	ReplyHandle  string      `json:"reply_handle,omitzero"`
-	Text         string      `json:"text"`               // secret, as Claim.Text
+	Text         string      `json:"text"`               // secret, as Claim.Text; only with files it may be ""
+	Files        []Upload    `json:"files,omitempty"`    // parts after those of the text, one each
 	ClientID     string      `json:"client_id"`          // part n is sent as <client_id>-<n>
 	NextPart     int         `json:"next_part"`          // parts before it were accepted
 	Question     string      `json:"question,omitzero"`  // id of the question this is the text of
 	Transient    bool        `json:"transient,omitzero"` // never held when refused
 	Held         bool        `json:"held,omitzero"`      // refused for good; kept to go along with a later reply
 	Queued       clock.Stamp `json:"queued"`
+}
+
+// Upload is a file that goes with an answer. Our copy of it is number n, its place in the list, in the folder
+// that daemon/media keeps for the answer's client id: a damaged record can name no other file.
+type Upload struct {
+	Kind string `json:"kind"` // a channel.FileKind
+	Name string `json:"name"` // secret, as Outbound.Text; as the receiver sees it
+	Size int64  `json:"size"` // bytes
 }
 
 // Seen marks a message id as handled. Key: <account>/<message id>.

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -30,40 +31,71 @@ func (t *Table) show(key, raw []byte, o DumpOptions) jsontext.Value {
 
 // redact copies a record member by member.
 func (t *Table) redact(rec any, raw []byte, o DumpOptions) (jsontext.Value, error) {
-	dec := jsontext.NewDecoder(bytes.NewReader(raw))
-	shown := []byte{'{'}
+	return t.redactObject(jsontext.NewDecoder(bytes.NewReader(raw)), nil, "", func(member string) bool { return openMember(rec, member, o) })
+}
+
+// redactObject appends an object, in which secrets are named after within, as they are shown.
+func (t *Table) redactObject(dec *jsontext.Decoder, shown []byte, within string, open func(string) bool) ([]byte, error) {
 	if _, err := dec.ReadToken(); err != nil {
 		return nil, err
 	}
-	for dec.PeekKind() == '"' {
+	shown = append(shown, '{')
+	for first := true; dec.PeekKind() == '"'; first = false {
 		name, err := dec.ReadToken()
 		if err != nil {
 			return nil, err
 		}
-		member := name.String()
-		value, err := dec.ReadValue()
-		if err != nil {
-			return nil, err
-		}
-		if len(shown) > 1 {
+		member := within + name.String()
+		if !first {
 			shown = append(shown, ',')
 		}
-		if shown, err = jsontext.AppendQuote(shown, member); err != nil {
+		if shown, err = jsontext.AppendQuote(shown, name.String()); err != nil {
 			return nil, err
 		}
-		shown = append(shown, ':')
-		if slices.Contains(t.Secret, member) && !openMember(rec, member, o) {
-			value = secretSummary(t, value)
+		if shown, err = t.redactMember(dec, append(shown, ':'), member, open); err != nil {
+			return nil, err
 		}
-		shown = append(shown, value...)
 	}
-	return append(shown, '}'), nil
+	_, err := dec.ReadToken()
+	return append(shown, '}'), err
+}
+
+func (t *Table) redactMember(dec *jsontext.Decoder, shown []byte, member string, open func(string) bool) ([]byte, error) {
+	inside := func(secret string) bool { return strings.HasPrefix(secret, member+"/") }
+	if dec.PeekKind() == '[' && slices.ContainsFunc(t.Secret, inside) {
+		return t.redactList(dec, shown, member+"/", open)
+	}
+	value, err := dec.ReadValue()
+	if err == nil && slices.Contains(t.Secret, member) && !open(member) {
+		value = secretSummary(t, value)
+	}
+	return append(shown, value...), err
+}
+
+// redactList appends a list of objects; the record was read, so it is one.
+func (t *Table) redactList(dec *jsontext.Decoder, shown []byte, within string, open func(string) bool) ([]byte, error) {
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, err
+	}
+	shown = append(shown, '[')
+	for first := true; dec.PeekKind() == '{'; first = false {
+		if !first {
+			shown = append(shown, ',')
+		}
+		var err error
+		if shown, err = t.redactObject(dec, shown, within, open); err != nil {
+			return nil, err
+		}
+	}
+	_, err := dec.ReadToken()
+	return append(shown, ']'), err
 }
 
 // openMember reports whether a secret member may be shown all the same. Questions are for everybody who
-// may see the store; a reply handle lets its holder write to a chat, a cursor perhaps read on in one: neither is ever shown.
+// may see the store; a reply handle lets its holder write to a chat, a cursor perhaps read on in one, where a
+// file is perhaps read it: none of them is ever shown.
 func openMember(rec any, member string, o DumpOptions) bool {
-	if member == "reply_handle" {
+	if member == "reply_handle" || member == "files/ref" {
 		return false
 	}
 	switch rec := rec.(type) {

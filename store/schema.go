@@ -23,7 +23,7 @@ type Table struct {
 	Key    string   // in words
 	Writer Writer   // who may write it
 	Doors  []string // the methods that write it
-	Secret []string // members that a dump shows as length and hash
+	Secret []string // members that a dump shows as length and hash; list/member is one of each object in a list
 	Keep   string   // its retention rule in words; Sweep applies it
 
 	form keyForm
@@ -68,13 +68,13 @@ var (
 	tableClaims = &Table{
 		Name: "claims", Key: "<account>/<seq>", Writer: ByDelivery,
 		Doors:  []string{"PutClaim", "UpdateClaim", "DeleteClaim", "ForgetAccount"},
-		Secret: []string{"text", "reply_handle"},
+		Secret: []string{"text", "reply_handle", "files/name", "files/ref"},
 		Keep:   "until answered; the inbox bounds them", form: keyAccountSeq, read: readRecord[Claim],
 	}
 	tableOutbox = &Table{
 		Name: "outbox", Key: "<account>/<seq>", Writer: ByDelivery,
 		Doors:  []string{"AddOutbound", "UpdateOutbound", "DeleteOutbound", "ForgetAccount"},
-		Secret: []string{"text", "reply_handle"},
+		Secret: []string{"text", "reply_handle", "files/name"},
 		Keep:   "until delivered; held ones the newest 128 of an account and 7 days",
 		form:   keyAccountSeq, read: readRecord[Outbound],
 		counts: func(rec any) bool { return rec.(Outbound).Held },

@@ -88,7 +88,11 @@ func TestSecretMembersExist(t *testing.T) {
 			t.Errorf("%s has no secret", table.Name)
 		}
 		for _, member := range table.Secret {
-			if shape.members[member] == nil {
+			within := shape
+			if list, name, nested := strings.Cut(member, "/"); nested && shape.members[list] != nil {
+				within, member = shape.members[list].element, name
+			}
+			if within == nil || within.members[member] == nil {
 				t.Errorf("%s has no member %q", table.Name, member)
 			}
 		}

@@ -105,12 +105,13 @@ type Carrier interface {
 	MaxUpload(kind FileKind) int64
 }
 
-// Typist is what an Adapter is as well whose platform shows that somebody is writing. Its chats see that while
-// a turn lasts, and get no lines of Progress.
+// Typist is what an Adapter is as well whose platform shows that somebody is writing.
 type Typist interface {
 	// Typing shows in a chat that the message of a handle is being answered, until ctx ends. It returns early
 	// where that cannot be shown: nothing hangs on it.
 	Typing(ctx context.Context, chat, handle string)
+	// TakesProgress reports whether its chats get lines of Progress besides.
+	TakesProgress() bool
 }
 
 // Host is what the daemon gives an adapter.

@@ -21,6 +21,7 @@ import (
 const (
 	MaxPerConversation = 8
 	MaxPerAccount      = 64
+	MaxFiles           = 16      // of one message; what is more is said to be there
 	maxMessageID       = 256     // bytes
 	maxText            = 1 << 20 // bytes; a longer message is refused in words
 	chunk              = 100     // messages of a batch in one transaction
@@ -138,6 +139,7 @@ func clean(m channel.Message) channel.Message {
 		*s = strings.ToValidUTF8(*s, "\uFFFD")
 	}
 	m.Text = strings.TrimSpace(m.Text)
+	m.Files = cleanFiles(m.Files)
 	return m
 }
 
@@ -166,12 +168,16 @@ func Conversation(m channel.Message) string {
 }
 
 // prompt is what an agent reads: the quoted words, marked line by line so that they cannot pass for the
-// sender's own, and then the text.
+// sender's own, and then the text. The turn adds what became of the files.
 func prompt(m channel.Message) string {
-	if m.Quoted == "" {
-		return m.Text
+	text := m.Text
+	if n := len(m.Files) - MaxFiles; n > 0 {
+		text = strings.TrimSpace(text + "\n\n" + fmt.Sprintf("[%d more files came with this message; only the first %d are taken]", n, MaxFiles))
 	}
-	return "> " + strings.ReplaceAll(m.Quoted, "\n", "\n> ") + "\n\n" + m.Text
+	if m.Quoted == "" {
+		return text
+	}
+	return "> " + strings.ReplaceAll(m.Quoted, "\n", "\n> ") + "\n\n" + text
 }
 
 func (b *Inbox) claim(tx *store.Delivery, account string, m channel.Message, owner bool) error {
@@ -181,7 +187,7 @@ func (b *Inbox) claim(tx *store.Delivery, account string, m channel.Message, own
 	}
 	_, err := tx.PutClaim(account, store.Claim{
 		MessageID: m.ID, Conversation: Conversation(m), Chat: m.Chat, Sender: m.Sender, Owner: owner,
-		Text: prompt(m), ReplyHandle: m.ReplyHandle, Claimed: b.o.Clock.Now(),
+		Text: prompt(m), ReplyHandle: m.ReplyHandle, Claimed: b.o.Clock.Now(), Files: kept(m.Files),
 	})
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -126,7 +127,7 @@ func TestClaim(t *testing.T) {
 		t.Fatalf("claims %+v", claims)
 	}
 	claims[0].Claimed = clock.Stamp{}
-	if claims[0] != want || w.woken != 1 || len(w.replies()) != 0 {
+	if !reflect.DeepEqual(claims[0], want) || w.woken != 1 || len(w.replies()) != 0 {
 		t.Errorf("claim %+v, woken %d, replies %+v", claims[0], w.woken, w.replies())
 	}
 }
@@ -222,24 +223,29 @@ func TestAnswerBecomesNoTurn(t *testing.T) {
 
 // What cannot be claimed gets one short answer that is not worth holding.
 func TestNotClaimed(t *testing.T) {
+	voice, image := channel.File{Kind: channel.Voice}, channel.File{Kind: channel.Image}
 	tests := []struct {
-		name string
-		text string
-		file int
-		says string // "" is a claim
+		name  string
+		text  string
+		files []channel.File
+		says  string // "" is a claim
 	}{
-		{"empty", "", 0, "no text"},
-		{"blank", " \n\t ", 0, "no text"},
-		{"a file alone", "", 1, "files"},
-		{"a file with words", "look", 1, ""},
-		{"longest", strings.Repeat("x", maxText), 0, ""},
-		{"too long", strings.Repeat("x", maxText+1), 0, "too long"},
+		{"empty", "", nil, "no text"},
+		{"blank", " \n\t ", nil, "no text"},
+		{"a file alone", "", []channel.File{image}, ""},
+		{"a file with words", "look", []channel.File{image}, ""},
+		{"voice alone", " ", []channel.File{voice}, "type"},
+		{"much voice", "", []channel.File{voice, voice}, "type"},
+		{"voice with words", "listen", []channel.File{voice}, ""},
+		{"voice with a file", "", []channel.File{voice, image}, ""},
+		{"longest", strings.Repeat("x", maxText), nil, ""},
+		{"too long", strings.Repeat("x", maxText+1), nil, "too long"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t)
 			m := from("owner", strings.Repeat("i", maxMessageID))
-			m.Text, m.Files, m.ReplyHandle = test.text, make([]channel.File, test.file), "token"
+			m.Text, m.Files, m.ReplyHandle = test.text, test.files, "token"
 			w.receive(m, m)
 			if replies := w.replies(); test.says == "" {
 				if len(replies) != 0 || len(w.claims()) != 1 {

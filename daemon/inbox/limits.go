@@ -13,9 +13,9 @@ import (
 // tooMuch says why a message cannot be claimed, or "".
 func (b *Inbox) tooMuch(tx *store.Delivery, account string, m channel.Message) string {
 	switch {
-	case m.Text == "" && len(m.Files) > 0:
-		return "I cannot take files without a text here. Please write what to do."
-	case m.Text == "":
+	case m.Text == "" && onlyVoice(m.Files):
+		return "I cannot listen to voice messages. Please type what to do instead."
+	case m.Text == "" && len(m.Files) == 0:
 		return "That message had no text. Please write what to do."
 	case len(m.Text) > maxText:
 		return fmt.Sprintf("That message is too long: %d bytes, and I take %d at most. Please shorten it.",

@@ -180,6 +180,8 @@ type typist struct {
 	inner  channel.Typist
 }
 
+func (t typist) TakesProgress() bool { return t.inner.TakesProgress() }
+
 func (t typist) Typing(ctx context.Context, chat, handle string) {
 	_ = t.sender.use(ctx, func(ctx context.Context) error { // nothing hangs on it
 		t.inner.Typing(ctx, chat, handle)

@@ -178,6 +178,8 @@ func (w *world) make(d Desired, host channel.Host) (channel.Adapter, error) {
 // typing is an adapter whose platform shows that somebody is writing.
 type typing struct{ *scripted }
 
+func (typing) TakesProgress() bool { return false }
+
 func (y typing) Typing(ctx context.Context, _, _ string) {
 	if y.play.in == "type" {
 		panic("s3cret")

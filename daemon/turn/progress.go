@@ -63,18 +63,25 @@ func printing(a agent.Agent, run *delegation.Run) func() string {
 }
 
 // showWork shows the chat of a claim that its agent works, until stop is called: that somebody is writing, where
-// its platform shows that, else in words. A platform that takes back what was shown is not waited for: the reply
-// comes first.
+// its platform shows that, and what is done, in words, where those are welcome. A platform that takes back what was
+// shown is not waited for: the reply comes first.
 func (e *Engine) showWork(ctx context.Context, row store.ClaimRow, a agent.Agent, does func() string) (stop func()) {
 	typist, types := e.o.Typist(row.Account)
 	if !types {
 		return e.tellProgress(ctx, row, a, does)
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	typing, cancel := context.WithCancel(ctx)
 	if row.Claim.Owner && row.Claim.Job == nil {
-		e.turns.Go(func() { typist.Typing(ctx, row.Claim.Chat, row.Claim.ReplyHandle) })
+		e.turns.Go(func() { typist.Typing(typing, row.Claim.Chat, row.Claim.ReplyHandle) })
 	}
-	return cancel
+	if !typist.TakesProgress() {
+		return cancel
+	}
+	told := e.tellProgress(ctx, row, a, does)
+	return func() {
+		cancel()
+		told()
+	}
 }
 
 // tellProgress tells the chat of a claim what its agent does, where it may hear of that, until stop is called.

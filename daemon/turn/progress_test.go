@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,7 +86,7 @@ func TestProgressOfALiveAgent(t *testing.T) {
 		Kind: "progress", Chat: "chat c", ReplyHandle: "token", Text: "fake is at work: runs make check",
 		ClientID: got.ClientID, Transient: true, Queued: got.Queued,
 	}
-	if got != want || !strings.HasPrefix(got.ClientID, progressID(row)+"-") {
+	if !reflect.DeepEqual(got, want) || !strings.HasPrefix(got.ClientID, progressID(row)+"-") {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	w.touch("go")
@@ -201,6 +202,7 @@ func TestProgressStandsInNobodysWay(t *testing.T) {
 
 // typist remembers where somebody was shown to write.
 type typist struct {
+	words bool // its chats hear of progress besides
 	began chan string
 	ended chan struct{}
 }
@@ -210,6 +212,8 @@ func (y *typist) Typing(ctx context.Context, chat, handle string) {
 	<-ctx.Done()
 	y.ended <- struct{}{}
 }
+
+func (y *typist) TakesProgress() bool { return y.words }
 
 // Where a platform shows that somebody writes, the owner's chat sees that and hears no progress, until the turn
 // ends.
@@ -236,6 +240,21 @@ func TestWorkIsShownAsTyping(t *testing.T) {
 		<-y.ended
 		w.stop()
 	}
+}
+
+// Where a platform shows that somebody writes and words are welcome besides, both come.
+func TestTypingAndWords(t *testing.T) {
+	w := newWorld(t)
+	w.stays([]testexe.ACPStep{{Tool: "runs"}, {Do: &testexe.Step{WaitFile: w.file("go")}}, {Say: "done"}})
+	y := &typist{words: true, began: make(chan string, 1), ended: make(chan struct{}, 1)}
+	w.typist, w.limits.Progress = y, time.Millisecond
+	w.run()
+	w.claim("c", "hello")
+	<-y.began
+	until(t, "a line of progress", func() bool { return len(w.progress()) > 0 })
+	w.touch("go")
+	<-y.ended
+	w.stop()
 }
 
 // Only the owner is shown it: nobody else's turn says what it does, and nobody waits for background work.

@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -26,7 +27,7 @@ func TestAnswer(t *testing.T) {
 		Kind: "reply", Chat: "chat c", Conversation: "c", InReplyTo: "m1", ReplyHandle: "token", Text: "hello",
 		ClientID: clientID(row), Queued: got.Queued,
 	}
-	if got != want {
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	w.claim("c", "again")

@@ -15,12 +15,13 @@ const (
 	lookPages  = 4  // of one place that have anything new
 	pageSize   = 50 // messages
 	lookBack   = 24 * time.Hour
+	overlap    = time.Minute // before the checkpoint: a message may still be on its way when a later one is taken
 )
 
 // catchUp takes what was written while no connection stood, before anything newer: an answer that is
 // older than its question must not look newer, and an order once given stays the order.
 func (a *Adapter) catchUp(ctx context.Context) error {
-	taken := map[string]bool{} // the newest of a place is listed again
+	taken := map[string]bool{} // the newest of a place are listed again
 	for {
 		items, more, err := a.missed(ctx, taken)
 		if err != nil || len(items) == 0 {
@@ -41,7 +42,7 @@ func (a *Adapter) missed(ctx context.Context, taken map[string]bool) (items []it
 	chats, threads := newest(a.known.Chats), newest(a.known.Threads)
 	for _, id := range chats[:min(len(chats), lookPlaces)] {
 		p := a.known.Chats[id]
-		since := max(p.LastMS/1000, time.Now().Add(-lookBack).Unix())
+		since := max(p.unsure()/1000, time.Now().Add(-lookBack).Unix())
 		query := url.Values{
 			"container_id_type": {"chat"}, "container_id": {id}, "sort_type": {"ByCreateTimeAsc"},
 			"start_time": {strconv.FormatInt(since, 10)}, // without an end: our clock may be behind
@@ -96,8 +97,8 @@ func (a *Adapter) look(ctx context.Context, query url.Values, chat string, p pla
 		for _, r := range got.Data.Items {
 			it := r.item(chat, !p.Group)
 			it.listed = p.Chat == "" // p is a chat and no thread
-			old = old || it.sent.UnixMilli() < p.LastMS
-			if it.sent.UnixMilli() >= p.LastMS && it.check() == nil && !taken[it.id] {
+			old = old || it.sent.UnixMilli() < p.unsure()
+			if it.sent.UnixMilli() >= p.unsure() && it.check() == nil && !taken[it.id] {
 				found = append(found, it)
 			}
 		}

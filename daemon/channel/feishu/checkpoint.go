@@ -28,6 +28,10 @@ type place struct {
 	LastMS int64  `json:"last_ms"`        // when the newest message that was taken was sent
 }
 
+// unsure is the time in milliseconds since when something may be missing. What was taken since then comes
+// again, and the daemon knows it.
+func (p place) unsure() int64 { return max(p.LastMS-overlap.Milliseconds(), 0) }
+
 // parseCheckpoint reads a cursor. One that cannot be read begins anew: what was missed meanwhile stays
 // missed, and nothing else.
 func parseCheckpoint(cursor string) (c checkpoint, err error) {

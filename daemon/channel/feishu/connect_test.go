@@ -81,6 +81,21 @@ func TestWithoutTheBotsID(t *testing.T) {
 	w.stop()
 }
 
+// A message whose push is lost while a later one arrives is caught up on: the checkpoint is not trusted to
+// the millisecond.
+func TestALostPushBeforeALaterMessage(t *testing.T) {
+	w := newWorld(t, feishutest.Options{})
+	w.start()
+	at := time.Now()
+	w.say("first", feishutest.At(at), feishutest.Unheard())
+	w.say("second", feishutest.At(at.Add(5*time.Second)))
+	w.await(1)
+	w.stop()
+	w.start()
+	w.until("the first message", func() bool { return slices.Contains(w.texts(), "first") })
+	w.stop()
+}
+
 // A handshake that leads nowhere, and a stop in the middle of anything, end in time and leave nothing.
 func TestStopAnywhere(t *testing.T) {
 	for _, route := range []feishutest.Route{feishutest.Token, feishutest.BotInfo, feishutest.Endpoint, feishutest.Handshake, feishutest.List} {

@@ -106,11 +106,7 @@ func (a *Adapter) add(it item, said *strings.Builder, c *content) {
 	case kind == channel.Voice && at.Text != "":
 		said.WriteString(heard(at.Text) + "\n")
 	default:
-		if f, ok := a.file(kind, *at); ok {
-			c.files = append(c.files, f)
-		} else if at.Media.URL != "" || at.Media.Param != "" {
-			said.WriteString("[a file that cannot be fetched]\n")
-		}
+		c.files = append(c.files, a.file(kind, *at)...)
 	}
 }
 
@@ -146,9 +142,7 @@ func (a *Adapter) quote(q quote, c *content) string {
 			parts = append(parts, label)
 		}
 		if kind, at := q.Item.attached(); at != nil && (kind != channel.Voice || at.Text == "") {
-			if f, ok := a.file(kind, *at); ok {
-				c.files = append(c.files, f)
-			}
+			c.files = append(c.files, a.file(kind, *at)...)
 		}
 	}
 	if known && c.quotes == "" {
@@ -180,9 +174,12 @@ type place struct {
 	Key   string `json:"key,omitzero"` // hex digits; "" for a file that is not encrypted
 }
 
-// file is a file to fetch. Not ok is one that nobody could.
-func (a *Adapter) file(kind channel.FileKind, at attached) (f channel.File, ok bool) {
+// file is a file that came, none where nothing says where it is. One that could not be fetched has no Ref.
+func (a *Adapter) file(kind channel.FileKind, at attached) []channel.File {
 	p := place{URL: at.Media.URL, Param: at.Media.Param}
+	if p == (place{}) {
+		return nil
+	}
 	if p.URL != "" && p.Param != "" {
 		if _, err := a.o.Platform.file(p.URL); err == nil {
 			p.Param = ""
@@ -190,16 +187,16 @@ func (a *Adapter) file(kind channel.FileKind, at attached) (f channel.File, ok b
 			p.URL = ""
 		}
 	}
+	f := channel.File{Kind: kind, Name: at.Name, Size: readSize(at.Len)}
 	key, err := readKey(at)
-	if err != nil || p.URL == "" && p.Param == "" {
-		return f, false
+	if err != nil {
+		return []channel.File{f}
 	}
 	p.Key = hex.EncodeToString(key)
-	ref, err := json.Marshal(p)
-	if err != nil || len(ref) > maxRef {
-		return f, false
+	if ref, err := json.Marshal(p); err == nil && len(ref) <= maxRef {
+		f.Ref = string(ref)
 	}
-	return channel.File{Kind: kind, Name: at.Name, Size: readSize(at.Len), Ref: string(ref)}, true
+	return []channel.File{f}
 }
 
 // readSize reads a size, given as a number or as its digits; 0 is none.

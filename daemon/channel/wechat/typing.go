@@ -1,8 +1,6 @@
 package wechat
 
-import (
-	"context"
-)
+import "context"
 
 // Signs of typing.
 const (
@@ -36,6 +34,9 @@ func (a *api) showTyping(ctx context.Context, user, ticket string, status int) e
 	_, err := ask[struct{}](ctx, a, "sendtyping", typingBody{user, ticket, status, thisClient})
 	return err
 }
+
+// TakesProgress is false: a line of progress would be one more message that stays, and the handle is the answer's.
+func (a *Adapter) TakesProgress() bool { return false }
 
 // Typing shows in a direct chat that the bot is writing, anew every few seconds, and at the end that it is not. The
 // first thing that fails ends it: what failed concerns nobody, and whether the account works is told by its polls.

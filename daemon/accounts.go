@@ -124,11 +124,9 @@ func (d *Daemon) desire(row store.AccountRow, signed map[string]signIn) reconcil
 		}
 	}
 	want.Account.Anyone = a.Senders == wire.SendersAnyone
-	switch want.Account.Channel {
-	case "local":
-	case remote:
-		d.desireRemote(&want, row, signed)
-	default:
+	if r, known := remoteOf(want.Account.Channel); known {
+		d.desireRemote(r, &want, row, signed)
+	} else if want.Account.Channel != "local" {
 		want.Broken = "this release has no channel " + want.Account.Channel
 	}
 	return want
@@ -141,8 +139,8 @@ func accountOf(id, owner string) channel.Account {
 
 // makeAdapter builds the adapter of one run of an account.
 func (d *Daemon) makeAdapter(want reconcile.Desired, host channel.Host) (channel.Adapter, error) {
-	if want.Account.Channel == remote && !failpoint.Broken(failpoint.BrokenAccount) {
-		return d.makeFeishu(want, host)
+	if r, known := remoteOf(want.Account.Channel); known && !failpoint.Broken(failpoint.BrokenAccount) {
+		return d.makeRemote(r, want, host)
 	}
 	if want.Account.Channel != "local" || failpoint.Broken(failpoint.BrokenAccount) {
 		return nil, channel.Permanent("this release has no channel " + want.Account.Channel)

@@ -120,14 +120,18 @@ func (d *Daemon) set(ctx context.Context, c call, ask wire.AccountSet) (store.Ac
 // newAccount is an account that has no settings yet, if there may be one: a local one by the seed's own verb,
 // and any other once it is signed in.
 func (d *Daemon) newAccount(ask wire.AccountSet, c call) (a store.Account, can bool) {
-	switch ask.Channel {
-	case "local":
+	if ask.Channel == "local" {
 		return newLocal(wire.ToolsNone), c.creates
-	case remote:
-		s, found := readSignIn(credential.In(d.home.Path), ask.Account)
-		return bind(newRemote(), s), found
 	}
-	return store.Account{}, false
+	r, known := remoteOf(ask.Channel)
+	if !known {
+		return store.Account{}, false
+	}
+	s, found := r.readSignIn(credential.In(d.home.Path), ask.Account)
+	if !found {
+		return store.Account{}, false
+	}
+	return bind(newRemote(), s), true
 }
 
 // who names the caller for the journal, and the runs that it is in, the outermost first.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"scv/daemon/channel"
-	"scv/daemon/channel/feishu"
 	"scv/daemon/credential"
 	"scv/daemon/reconcile"
 	"scv/store"
@@ -20,15 +19,12 @@ import (
 // or without a daemon; settings are in the store. An account has both, and the store remembers whose
 // credentials all of its state belongs to.
 
-// remote is the channel whose accounts are signed in.
-const remote = "feishu"
-
 // adoptTime bounds the commit by which a new account gets its settings: a pass waits for it.
 const adoptTime = 2 * time.Second
 
 // signIn is what an account signs in with, or why that is no use.
 type signIn struct {
-	credentials feishu.Credentials
+	credentials credentials
 	problem     string // one sentence, "" for none
 }
 
@@ -36,35 +32,37 @@ type signIn struct {
 func (d *Daemon) signIns() map[string]signIn {
 	all := map[string]signIn{}
 	folder := credential.In(d.home.Path)
-	names, err := folder.Accounts(remote)
-	if err != nil {
-		d.log.Error("no account of the channel can run", "channel", remote, "err", err)
-	}
-	for _, name := range names {
-		if s, found := readSignIn(folder, name); found {
-			all[remote+":"+name] = s
+	for _, r := range remotes {
+		names, err := folder.Accounts(r.channel)
+		if err != nil {
+			d.log.Error("no account of the channel can run", "channel", r.channel, "err", err)
+		}
+		for _, name := range names {
+			if s, found := r.readSignIn(folder, name); found {
+				all[r.channel+":"+name] = s
+			}
 		}
 	}
 	return all
 }
 
-func readSignIn(folder credential.Folder, name string) (s signIn, found bool) {
-	saved, err := folder.Load(remote, name)
+func (r remote) readSignIn(folder credential.Folder, name string) (s signIn, found bool) {
+	saved, err := folder.Load(r.channel, name)
 	if err == nil {
-		s.credentials, err = feishu.Parse(saved)
+		s.credentials, err = r.parse(saved)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, false
 	}
 	if err != nil {
-		s.problem = fmt.Sprintf("%v; or sign in again: %s", err, signInCommand(name))
+		s.problem = fmt.Sprintf("%v; or sign in again: %s", err, r.signInCommand(name))
 	}
 	return s, true
 }
 
 // signInCommand is how a person signs an account in.
-func signInCommand(name string) string {
-	command := "scv channels login " + remote
+func (r remote) signInCommand(name string) string {
+	command := "scv channels login " + r.channel
 	if name != "default" {
 		command += " --account " + name
 	}
@@ -116,7 +114,7 @@ func adoptOne(tx *store.Intent, id string, s signIn) error {
 	}
 	for _, other := range tx.Accounts() {
 		told := other.Account
-		told.Announce = strings.TrimSpace(told.Announce + "\nThe account " + id + " was signed in (" + s.credentials.AppID +
+		told.Announce = strings.TrimSpace(told.Announce + "\nThe account " + id + " was signed in (" + s.credentials.Bot() +
 			"). If that was not you, run scv channels logout " + id + " and look who uses this machine.")
 		if err := tx.PutAccount(other.ID, told); err != nil {
 			return err
@@ -139,44 +137,39 @@ func unbound(a store.Account, s signIn) bool {
 // bind ties an account's state to credentials, and takes the owner from them: nobody else vouches for one.
 func bind(a store.Account, s signIn) store.Account {
 	if s.problem == "" {
-		a.Binding, a.OwnerID = s.credentials.Identity(), s.credentials.OwnerOpenID
+		a.Binding, a.OwnerID = s.credentials.Identity(), s.credentials.Owner()
 	}
 	return a
 }
 
 // desireRemote completes what is wanted of an account that is signed in.
-func (d *Daemon) desireRemote(want *reconcile.Desired, row store.AccountRow, signed map[string]signIn) {
+func (d *Daemon) desireRemote(r remote, want *reconcile.Desired, row store.AccountRow, signed map[string]signIn) {
 	s, found := signed[row.ID]
 	switch {
 	case !found:
-		want.Broken = "it is not signed in: " + signInCommand(want.Account.Name)
+		want.Broken = "it is not signed in: " + r.signInCommand(want.Account.Name)
 	case s.problem != "":
 		want.Broken = s.problem
 	case row.Account.Binding != s.credentials.Identity():
-		want.Broken = "it was signed in as another app or owner than before: scv channels logout " + row.ID + ", and sign in again"
+		want.Broken = "it was signed in as another bot or owner than before: scv channels logout " + row.ID + ", and sign in again"
 	case want.Broken == "":
-		want.BotID = s.credentials.AppID
-		want.Credentials = s.credentials.Fingerprint() + d.config.Load().Feishu.StandIn
+		want.BotID = s.credentials.Bot()
+		want.Credentials = s.credentials.Fingerprint() + r.standIn(d.config.Load())
 	}
 }
 
-// makeFeishu builds the adapter of one attempt from what is saved now, if that is still what was wanted.
-func (d *Daemon) makeFeishu(want reconcile.Desired, host channel.Host) (channel.Adapter, error) {
-	s, found := readSignIn(credential.In(d.home.Path), want.Account.Name)
-	standIn := d.config.Load().Feishu.StandIn
+// makeRemote builds the adapter of one attempt from what is saved now, if that is still what was wanted.
+func (d *Daemon) makeRemote(r remote, want reconcile.Desired, host channel.Host) (channel.Adapter, error) {
+	s, found := r.readSignIn(credential.In(d.home.Path), want.Account.Name)
+	standIn := r.standIn(d.config.Load())
 	if !found || s.problem != "" || s.credentials.Fingerprint()+standIn != want.Credentials {
 		return nil, errors.New("the credentials have just changed") // the next pass looks again
 	}
-	platform := feishu.Public(s.credentials.Brand)
-	if standIn != "" {
-		var err error
-		if platform, err = feishu.StandIn(standIn, s.credentials.Brand); err != nil {
-			return nil, channel.Permanent("feishu.stand_in in config.toml cannot be used: " + err.Error())
-		}
+	a, err := r.adapter(d, want.Account, s.credentials, host, standIn)
+	if err != nil {
+		return nil, channel.Permanent(r.channel + ".stand_in in config.toml cannot be used: " + err.Error())
 	}
-	return feishu.New(feishu.Options{
-		Account: want.Account, Credentials: s.credentials, Host: host, Log: d.log, HTTP: d.web, Platform: platform,
-	}), nil
+	return a, nil
 }
 
 // forgetSignIn removes an account's credentials for good.

@@ -61,7 +61,7 @@ func (s *signedIn) save(t *testing.T, app feishutest.App) {
 	t.Helper()
 	saved, err := feishu.Credentials{AppID: app.ID, AppSecret: app.Secret, Brand: feishu.Brand(app.Brand), OwnerOpenID: app.Owner}.Format()
 	if err == nil {
-		err = credential.In(s.home).Save(remote, "default", saved)
+		err = credential.In(s.home).Save("feishu", "default", saved)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func (s *signedIn) sees(t *testing.T, words string) (id string) {
 func (s *signedIn) grant(t *testing.T) {
 	t.Helper()
 	tools := wire.ToolsOwner
-	if _, err := s.c.AccountSet(t.Context(), wire.AccountSet{Channel: remote, Account: "default", RemoteTools: &tools}); err != nil {
+	if _, err := s.c.AccountSet(t.Context(), wire.AccountSet{Channel: "feishu", Account: "default", RemoteTools: &tools}); err != nil {
 		t.Fatal(err)
 	}
 	s.sees(t, "remote_tools is now")
@@ -251,13 +251,13 @@ func TestAnotherIdentity(t *testing.T) {
 	if n := s.p.Sockets(other.ID); n != 0 {
 		t.Errorf("%d connections of the other app", n)
 	}
-	if _, err := s.c.Control(t.Context(), wire.ChannelLogoutCommand{Channel: remote, Account: "default"}); err != nil {
+	if _, err := s.c.Control(t.Context(), wire.ChannelLogoutCommand{Channel: "feishu", Account: "default"}); err != nil {
 		t.Fatal(err)
 	}
 	if h, found := s.health(t); found {
 		t.Errorf("after the log-out: %+v", h)
 	}
-	if _, err := credential.In(s.home).Load(remote, "default"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := credential.In(s.home).Load("feishu", "default"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("credentials after the log-out: %v", err)
 	}
 	s.save(t, other)
@@ -271,11 +271,11 @@ func TestAnotherIdentity(t *testing.T) {
 func TestUnusableCredentials(t *testing.T) {
 	s := startSignedIn(t)
 	s.becomes(t, wire.Connected, "")
-	if err := credential.In(s.home).Delete(remote, "default"); err != nil {
+	if err := credential.In(s.home).Delete("feishu", "default"); err != nil {
 		t.Fatal(err)
 	}
 	s.becomes(t, wire.Failed, "it is not signed in: scv channels login feishu")
-	if err := credential.In(s.home).Save(remote, "default", []byte(`{"app_secret":"s3cret"`)); err != nil {
+	if err := credential.In(s.home).Save("feishu", "default", []byte(`{"app_secret":"s3cret"`)); err != nil {
 		t.Fatal(err)
 	}
 	if h := s.becomes(t, wire.Failed, "cannot be read"); strings.Contains(text(h.Error), "s3cret") {
@@ -284,7 +284,7 @@ func TestUnusableCredentials(t *testing.T) {
 	s.save(t, s.app)
 	s.becomes(t, wire.Connected, "")
 	enabled := false
-	if _, err := s.c.AccountSet(t.Context(), wire.AccountSet{Channel: remote, Account: "default", Enabled: &enabled}); err != nil {
+	if _, err := s.c.AccountSet(t.Context(), wire.AccountSet{Channel: "feishu", Account: "default", Enabled: &enabled}); err != nil {
 		t.Fatal(err)
 	}
 	s.becomes(t, wire.Disabled, "")
@@ -292,7 +292,7 @@ func TestUnusableCredentials(t *testing.T) {
 	s.stop()
 	s.begin(t)
 	s.becomes(t, wire.Disabled, "") // a saved account that is off stays off
-	_, err := s.c.AccountSet(t.Context(), wire.AccountSet{Channel: remote, Account: "nobody", Enabled: &enabled})
+	_, err := s.c.AccountSet(t.Context(), wire.AccountSet{Channel: "feishu", Account: "nobody", Enabled: &enabled})
 	if refused, ok := errors.AsType[*wire.Error](err); !ok || refused.Code != wire.ComponentError {
 		t.Errorf("an account that nobody signed in: %v", err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"scv/daemon/agent"
 	"scv/daemon/caller"
-	"scv/daemon/channel/feishu"
+	"scv/daemon/channel"
 	"scv/daemon/config"
 	"scv/daemon/delegation"
 	"scv/daemon/inbox"
@@ -26,7 +26,7 @@ import (
 
 // makeRooms makes the rooms and hands each what it needs of the others. Nothing runs yet.
 func (d *Daemon) makeRooms(context.Context) error {
-	d.web = feishu.NewHTTP()
+	d.web = channel.NewHTTP()
 	d.rooms.opened("connections to platforms", func() error { d.web.CloseIdleConnections(); return nil })
 	d.runs = delegation.New(delegation.Options{
 		Store: d.store, Clock: d.clock, Log: d.log, Procs: d.procs, Cgroups: d.cgroups, Self: d.self,

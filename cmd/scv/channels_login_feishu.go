@@ -5,23 +5,86 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"net/http"
 	"os"
 	"strings"
 
 	"golang.org/x/term"
 
+	"scv/daemon/channel"
 	"scv/daemon/channel/feishu"
+	"scv/daemon/config"
+	"scv/daemon/credential"
 )
+
+// feishu signs in to either brand.
+func (c *channelsLogin) feishu(a *app, set config.Config, folder credential.Folder) (signedIn, error) {
+	p := feishuPlatforms(set)
+	before, err := c.signedInAs(a, folder)
+	if err != nil {
+		return signedIn{}, err
+	}
+	var now feishu.Credentials
+	if c.AppID != "" {
+		now, err = c.byApp(a, p, before)
+	} else {
+		now, err = c.byScan(a, p)
+	}
+	return signedIn{now, "the app " + now.AppID, now.Brand.Title()}, err
+}
+
+// platforms is where a sign-in to Feishu or Lark goes: the real platforms, or what stands in for them in a test.
+type platforms struct {
+	http *http.Client
+	of   func(feishu.Brand) feishu.Platform
+}
+
+func feishuPlatforms(set config.Config) platforms {
+	p := platforms{http: channel.NewHTTP(), of: feishu.Public}
+	if origin := set.Feishu.StandIn; origin != "" {
+		p.of = func(b feishu.Brand) feishu.Platform {
+			standIn, _ := feishu.StandIn(origin, b) // config has checked it
+			return standIn
+		}
+	}
+	return p
+}
+
+// signedInAs is what the account signs in with now, if anything, and refuses what would take it from there.
+func (c *channelsLogin) signedInAs(a *app, folder credential.Folder) (before *feishu.Credentials, err error) {
+	saved, err := folder.Load(feishuChannel, c.Account)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	known, err := feishu.Parse(saved)
+	if err != nil {
+		return nil, nil // what cannot be read signs nobody in; whose it was the daemon knows
+	}
+	first := "log out first: " + a.command("channels logout "+c.id())
+	if c.AppID == "" {
+		return nil, failf(exitFailed, first+"; for a new secret of the same app: "+a.command("channels login "+c.Platform+" --account "+c.Account+" --app-id "+known.AppID),
+			"%s is signed in already, as the app %s", c.id(), known.AppID)
+	}
+	if c.AppID != known.AppID || c.OwnerOpenID != "" && c.OwnerOpenID != known.OwnerOpenID || feishu.Brand(c.Platform) != known.Brand {
+		return nil, failf(exitFailed, first, "%s is signed in as the app %s of %s; another app, brand or owner is another account",
+			c.id(), known.AppID, known.Brand.Title())
+	}
+	return &known, nil
+}
 
 const signInAgain = "begin again: the code is new each time"
 
 // byScan has the platform make an app for whoever scans a code.
 func (c *channelsLogin) byScan(a *app, p platforms) (now feishu.Credentials, err error) {
-	s, err := feishu.BeginSignIn(a.ctx, p.http, p.of, feishu.Brand(c.Brand))
+	s, err := feishu.BeginSignIn(a.ctx, p.http, p.of, feishu.Brand(c.Platform))
 	if err != nil {
 		return now, a.signInFailed(err)
 	}
-	a.say("Scan this code with %s on your phone, and agree to the new app:\n", feishu.Brand(c.Brand).Title())
+	a.say("Scan this code with %s on your phone, and agree to the new app:\n", feishu.Brand(c.Platform).Title())
 	a.drawCode(s.Link)
 	a.say("\nor open this link there: %s", line(s.Link))
 	a.note("waiting for you, for %s at most ...", inMinutes(s.Life))
@@ -45,7 +108,7 @@ func (a *app) signInFailed(err error) error {
 // byApp takes an app that exists. Its secret never stands on a command line, where others of this machine
 // could read it.
 func (c *channelsLogin) byApp(a *app, p platforms, before *feishu.Credentials) (now feishu.Credentials, err error) {
-	now = feishu.Credentials{AppID: c.AppID, Brand: feishu.Brand(c.Brand), OwnerOpenID: c.OwnerOpenID}
+	now = feishu.Credentials{AppID: c.AppID, Brand: feishu.Brand(c.Platform), OwnerOpenID: c.OwnerOpenID}
 	if before != nil {
 		now.OwnerOpenID = before.OwnerOpenID
 	}

@@ -97,7 +97,7 @@ func TestLoginThatFails(t *testing.T) {
 		"declined":        {args: "feishu", plan: feishutest.SignIn{Polls: []feishutest.Poll{{Error: "access_denied"}}}, code: exitFailed, says: "declined"},
 		"expired":         {args: "feishu", plan: feishutest.SignIn{Polls: []feishutest.Poll{{Error: "expired_token"}}}, code: exitFailed, says: "not scanned in time"},
 		"bad name":        {args: "feishu --account a/b", code: exitUsage, says: "cannot be an account"},
-		"another channel": {args: "wechat", code: exitUsage, says: "feishu"},
+		"another channel": {args: "telegram", code: exitUsage, says: "feishu"},
 		"owner of a scan": {args: "feishu --owner-open-id ou_1", code: exitUsage, says: "--app-id"},
 		"no app id":       {args: "feishu --app-id x", stdin: "s", code: exitUsage, says: "cli_"},
 		"no secret":       {args: "feishu --app-id " + app.ID, code: exitUsage, says: "no secret"},

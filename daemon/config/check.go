@@ -38,7 +38,7 @@ func inWord(r rune) bool {
 func convert(f file, at lines) (Config, error) {
 	c := Default()
 	for _, part := range []func(file, *Config, lines) error{
-		workspace, agents, notify, counts, level, spans, progress, standIn,
+		workspace, agents, notify, counts, level, spans, progress, standIns,
 	} {
 		if err := part(f, &c, at); err != nil {
 			return Config{}, err
@@ -102,16 +102,22 @@ func counts(f file, c *Config, at lines) error {
 	return nil
 }
 
-// standIn lets nothing but this machine take the place of a platform: whoever does is told secrets.
-func standIn(f file, c *Config, at lines) error {
-	if f.Feishu.StandIn == nil {
-		return nil
+// standIns let nothing but this machine take the place of a platform: whoever does is told secrets.
+func standIns(f file, c *Config, at lines) error {
+	for _, p := range []struct {
+		key  string
+		said *string
+		into *string
+	}{{"feishu.stand_in", f.Feishu.StandIn, &c.Feishu.StandIn}, {"wechat.stand_in", f.WeChat.StandIn, &c.WeChat.StandIn}} {
+		if p.said == nil {
+			continue
+		}
+		host, found := strings.CutPrefix(*p.said, "http://")
+		if to, err := netip.ParseAddrPort(host); !found || err != nil || !to.Addr().IsLoopback() {
+			return at.wrong(p.key, `it is http:// with a loopback address and a port, as "http://127.0.0.1:8080"`)
+		}
+		*p.into = *p.said
 	}
-	host, found := strings.CutPrefix(*f.Feishu.StandIn, "http://")
-	if to, err := netip.ParseAddrPort(host); !found || err != nil || !to.Addr().IsLoopback() {
-		return at.wrong("feishu.stand_in", `it is http:// with a loopback address and a port, as "http://127.0.0.1:8080"`)
-	}
-	c.Feishu.StandIn = *f.Feishu.StandIn
 	return nil
 }
 

@@ -39,7 +39,8 @@ type Config struct {
 	Turns       Turns
 	Log         Log
 	Timing      Timing
-	Feishu      Feishu
+	Feishu      Platform // which is Lark too
+	WeChat      Platform
 }
 
 // Agent is a program that answers.
@@ -84,8 +85,8 @@ type Timing struct {
 	IdleClose   time.Duration // a live agent without a turn for so long is closed
 }
 
-// Feishu is about the channel of that name, which is Lark too.
-type Feishu struct {
+// Platform is about the channel of a chat platform.
+type Platform struct {
 	StandIn string // origin of a fake platform on this machine, for tests and the demo; "" is the real one
 }
 

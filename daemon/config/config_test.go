@@ -72,6 +72,9 @@ idle_close = "70ms"
 
 [feishu]
 stand_in = "http://127.0.0.1:8080"
+
+[wechat]
+stand_in = "http://127.0.0.1:8081"
 `
 
 func TestEveryKeyIsRead(t *testing.T) {
@@ -94,7 +97,8 @@ func TestEveryKeyIsRead(t *testing.T) {
 			BackoffMin: 40 * time.Millisecond, BackoffMax: 50 * time.Millisecond,
 			StableAfter: 60 * time.Millisecond, IdleClose: 70 * time.Millisecond,
 		},
-		Feishu: Feishu{StandIn: "http://127.0.0.1:8080"},
+		Feishu: Platform{StandIn: "http://127.0.0.1:8080"},
+		WeChat: Platform{StandIn: "http://127.0.0.1:8081"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -153,6 +157,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"stand-in elsewhere", "[feishu]\nstand_in = \"http://s3cret.example:80\"", `line 2: the value of "feishu.stand_in" is wrong: it is http://`},
 		{"stand-in with TLS", "[feishu]\nstand_in = \"https://127.0.0.1:80\"", `line 2: the value of "feishu.stand_in" is wrong`},
 		{"stand-in with a path", "[feishu]\nstand_in = \"http://127.0.0.1:80/s3cret\"", `line 2: the value of "feishu.stand_in" is wrong`},
+		{"another stand-in elsewhere", "[wechat]\nstand_in = \"http://s3cret.example:80\"", `line 2: the value of "wechat.stand_in" is wrong: it is http://`},
 		{"account without a channel", "[notify]\nowner = [\"s3cret\"]", `line 2: the value of "notify.owner" is wrong`},
 		{"account twice", "[notify]\nowner = [\"a:b\", \"a:b\"]", `line 2: the value of "notify.owner" is wrong: it lists an account twice`},
 		{"invalid UTF-8", "workspace = \"/\xff\"", `line 1: `},

@@ -37,9 +37,12 @@ type file struct {
 		StableAfter *string `toml:"stable_after"`
 		IdleClose   *string `toml:"idle_close"`
 	} `toml:"timing"`
-	Feishu struct {
-		StandIn *string `toml:"stand_in"`
-	} `toml:"feishu"`
+	Feishu platformFile `toml:"feishu"`
+	WeChat platformFile `toml:"wechat"`
+}
+
+type platformFile struct {
+	StandIn *string `toml:"stand_in"`
 }
 
 type agentFile struct {

@@ -92,8 +92,10 @@ var handFiles = map[string][]string{
 	"store_change.go":  {"store", "migrations"},
 	"agents.go":        {"daemon/agent", "daemon/config"},
 
-	"channels_login.go":        {"daemon/channel/feishu", "daemon/credential", "daemon/config"}, // without a daemon, too
-	"channels_login_feishu.go": {"daemon/channel/feishu"},
+	// Without a daemon, too.
+	"channels_login.go":        {"daemon/credential", "daemon/config"},
+	"channels_login_feishu.go": {"daemon/channel", "daemon/channel/feishu", "daemon/credential", "daemon/config"},
+	"channels_login_wechat.go": {"daemon/channel", "daemon/channel/wechat", "daemon/credential", "daemon/config"},
 
 	"delegate_here.go":   {"daemon/agent", "daemon/config"},
 	"delegate_run.go":    {"daemon/agent", "daemon/process"}, // it owns its run

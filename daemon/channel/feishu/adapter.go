@@ -17,7 +17,7 @@ type Options struct {
 	Credentials Credentials
 	Host        channel.Host
 	Log         *slog.Logger
-	HTTP        *http.Client // shared by all accounts; see NewHTTP
+	HTTP        *http.Client // shared by all accounts; see channel.NewHTTP
 	Platform    Platform     // where the brand lives
 }
 

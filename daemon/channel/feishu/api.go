@@ -35,13 +35,6 @@ func newClient(base *http.Client, platform Platform) client {
 	return client{own, platform, requestTime}
 }
 
-// NewHTTP makes what Options.HTTP wants: few connections, none of them idle for long.
-func NewHTTP() *http.Client {
-	transport := http.DefaultTransport.(*http.Transport).Clone() // with the proxy that the environment names
-	transport.MaxIdleConnsPerHost, transport.IdleConnTimeout = 4, 30*time.Second
-	return &http.Client{Transport: transport}
-}
-
 var errTooLarge = errors.New("the platform answered more than 4 MiB")
 
 // unreachable is a request that got no answer. Its words hold no URL.

@@ -84,6 +84,12 @@ func (c Credentials) Identity() string {
 	return hex.EncodeToString(sum[:])
 }
 
+// Bot is the app's id.
+func (c Credentials) Bot() string { return c.AppID }
+
+// Owner is who owns the app, or "".
+func (c Credentials) Owner() string { return c.OwnerOpenID }
+
 // Fingerprint tells one set of credentials from another without showing them.
 func (c Credentials) Fingerprint() string {
 	sum := sha256.Sum256([]byte(c.Identity() + "\x00" + c.AppSecret))

@@ -69,6 +69,12 @@ func (c Credentials) Identity() string {
 	return digest(named)
 }
 
+// Bot is the bot's id, or "".
+func (c Credentials) Bot() string { return c.BotID }
+
+// Owner is whose bot it is, or "".
+func (c Credentials) Owner() string { return c.UserID }
+
 // Fingerprint tells one set of credentials from another without showing them.
 func (c Credentials) Fingerprint() string { return digest([]any{c.Identity(), c.Token}) }
 

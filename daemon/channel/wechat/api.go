@@ -1,0 +1,128 @@
+package wechat
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Bounds of one request.
+const (
+	requestTime = 20 * time.Second
+	fileTime    = 120 * time.Second // to or from the CDN
+	maxAnswer   = 4 << 20           // bytes
+)
+
+// api is the platform as one bot asks it. It follows no redirect: the token must not go where an answer says.
+type api struct {
+	http     http.Client
+	platform Platform
+	origin   string
+	token    string
+}
+
+func newAPI(base *http.Client, platform Platform, c Credentials) *api {
+	own := http.Client{Transport: base.Transport, CheckRedirect: noRedirect}
+	return &api{own, platform, platform.api(c.BaseURL), c.Token}
+}
+
+// baseInfo stands in every body.
+type baseInfo struct {
+	Version string `json:"channel_version"`
+}
+
+var thisClient = baseInfo{"1.0.0"}
+
+// unreachable is a request that got no answer. Its words hold no URL.
+type unreachable struct {
+	err  error
+	idle bool // our own time ran out before a word came
+}
+
+func (u *unreachable) Error() string { return "cannot reach the platform: " + u.err.Error() }
+func (u *unreachable) Unwrap() error { return u.err }
+
+// withoutURL is an error of the HTTP client. Its URLs hold keys of files.
+func withoutURL(err error) error {
+	if shown, ok := errors.AsType[*url.Error](err); ok {
+		return shown.Err
+	}
+	return err
+}
+
+var errAnswerTooLarge = errors.New("the platform answered more than 4 MiB")
+
+// post calls the API, and gives its answer whatever that says.
+func (a *api) post(ctx context.Context, limit time.Duration, what string, body any) (status int, text []byte, err error) {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return 0, nil, fmt.Errorf("%w: %s takes valid UTF-8 only", errUnsayable, what)
+	}
+	timed, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	request, err := http.NewRequestWithContext(timed, http.MethodPost, a.origin+"/ilink/bot/"+what, bytes.NewReader(raw))
+	if err != nil {
+		return 0, nil, errors.New("the account's base_url cannot be used")
+	}
+	a.sign(request)
+	response, err := a.http.Do(request)
+	if err != nil {
+		return 0, nil, &unreachable{withoutURL(err), timed.Err() != nil && ctx.Err() == nil}
+	}
+	defer response.Body.Close()
+	text, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return 0, nil, &unreachable{err: withoutURL(err)}
+	case len(text) > maxAnswer:
+		return 0, nil, errAnswerTooLarge
+	}
+	return response.StatusCode, text, nil
+}
+
+// errUnsayable is a request that cannot be written down.
+var errUnsayable = errors.New("what is to be said is no text")
+
+func (a *api) sign(request *http.Request) {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	random := strconv.FormatUint(uint64(binary.NativeEndian.Uint32(b[:])), 10)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("AuthorizationType", "ilink_bot_token")
+	request.Header.Set("Authorization", "Bearer "+a.token)
+	request.Header.Set("X-WECHAT-UIN", base64.StdEncoding.EncodeToString([]byte(random)))
+}
+
+// ask calls the API and reads a success into a value of its type. Any 2xx that does not say no is one, also
+// where it says nothing at all.
+func ask[T any](ctx context.Context, a *api, what string, body any) (v T, err error) {
+	status, text, err := a.post(ctx, requestTime, what, body)
+	if err != nil {
+		return v, err
+	}
+	if err := judge(status, text); err != nil {
+		return v, err
+	}
+	if read(text, &v) != nil {
+		var nothing T
+		return nothing, nil
+	}
+	return v, nil
+}
+
+// read reads JSON that others wrote: they may repeat a name, and what is no text becomes U+FFFD.
+func read(raw []byte, into any) error {
+	return json.Unmarshal(raw, into, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}

@@ -95,7 +95,7 @@ func openBolt(file *os.File, o handleOptions) (db *bbolt.DB, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
-			db, err = nil, fmt.Errorf("%w: its free list or a page cannot be read (%v); %s", ErrDamaged, r, wayOut)
+			db, err = nil, fmt.Errorf("%w: its free list or a page cannot be read (%v)", ErrDamaged, r)
 		}
 	}()
 	db, err = bbolt.Open(file.Name(), 0, &bbolt.Options{
@@ -109,7 +109,7 @@ func openBolt(file *os.File, o handleOptions) (db *bbolt.DB, err error) {
 	})
 	for _, bad := range []error{bolterrors.ErrInvalid, bolterrors.ErrChecksum, bolterrors.ErrVersionMismatch} {
 		if errors.Is(err, bad) {
-			return nil, fmt.Errorf("%w: %w; %s", ErrDamaged, err, wayOut)
+			return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 		}
 	}
 	return db, err

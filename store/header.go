@@ -35,8 +35,8 @@ func checkSize(file *os.File) error {
 		return fmt.Errorf("cannot open the store %q: it is not a file", file.Name())
 	}
 	if least := int64(2 * os.Getpagesize()); info.Size() < least {
-		return fmt.Errorf("cannot open the store %q: %w: it has %d bytes and the least is %d; "+
-			"%s", file.Name(), ErrDamaged, info.Size(), least, wayOut)
+		return fmt.Errorf("cannot open the store %q: %w: it has %d bytes and the least is %d",
+			file.Name(), ErrDamaged, info.Size(), least)
 	}
 	return nil
 }
@@ -53,8 +53,8 @@ func checkHeader(file *os.File) error {
 		return nil // bbolt says what is wrong with them
 	}
 	if need := meta.pages * uint64(meta.pageSize); uint64(info.Size()) < need {
-		return fmt.Errorf("cannot open the store %q: %w: it was cut off at %d of %d bytes; %s",
-			file.Name(), ErrDamaged, info.Size(), need, wayOut)
+		return fmt.Errorf("cannot open the store %q: %w: it was cut off at %d of %d bytes",
+			file.Name(), ErrDamaged, info.Size(), need)
 	}
 	return nil
 }

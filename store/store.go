@@ -28,9 +28,6 @@ var (
 	ErrLocked      = errors.New("the store is in use")        // another process holds it
 )
 
-// wayOut is what to do about a store that cannot be opened.
-const wayOut = "put the newest good copy back: scv store restore"
-
 var errClosed = fmt.Errorf("%w: it is closed", ErrUnavailable)
 
 func unavailable(doing string, cause error) error {
@@ -106,7 +103,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		_ = s.Close() // the first error is the one that counts
 		// Where no code but bbolt's ran, a panic is a page that it cannot read.
 		if errors.Is(err, errPanicked) || errors.Is(err, migrations.ErrNoNumber) {
-			err = fmt.Errorf("%w: %w; %s", ErrDamaged, err, wayOut)
+			err = fmt.Errorf("%w: %w", ErrDamaged, err)
 		}
 		return nil, fmt.Errorf("cannot open the store %q: %w", o.Path, err)
 	}

@@ -3,14 +3,17 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"scv/wire"
+	"scv/wire/bus"
 )
 
 // asking is a real scv that asks, as a child.
@@ -51,10 +54,21 @@ func (a *asking) code(t *testing.T) int {
 	return a.cmd.ProcessState.ExitCode()
 }
 
+// stopped reports whether each of its threads stands still: a stop does not come to all of them at once.
+func (a *asking) stopped() bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", a.cmd.Process.Pid))
+	for _, path := range threads {
+		stat, err := os.ReadFile(path)
+		if _, after, _ := strings.Cut(string(stat), ") "); err != nil || !strings.HasPrefix(after, "T") {
+			return false
+		}
+	}
+	return len(threads) > 0
+}
+
 // notices is how many lines of the chat begin so.
-func notices(t *testing.T, home, words string) (n int) {
+func notices(t *testing.T, c *bus.Client, words string) (n int) {
 	t.Helper()
-	c := (&daemonProcess{home: home}).client(t)
 	from := uint64(0)
 	chat, err := c.ChatAttach(t.Context(), wire.ChatAttach{Account: "default", AfterSeq: &from})
 	if err != nil {
@@ -78,13 +92,31 @@ func TestInterruptedWhileStopped(t *testing.T) {
 		a := asks(t, d.home, "", "confirm", "Deploy?")
 		until(t, "it is asked", func() bool { return open(t, c) == 1 })
 		a.signal(t, syscall.SIGSTOP)
+		until(t, "it stands still", a.stopped)
 		say(t, c, randomID(), "yes")
 		until(t, "it is answered", func() bool { return open(t, c) == 0 })
 		a.signal(t, []os.Signal{syscall.SIGINT, syscall.SIGTERM}[i%2], syscall.SIGCONT)
 		if code := a.code(t); code != exitOther || strings.Contains(a.out.String(), "yes") {
 			t.Errorf("exit %d, stdout %q, stderr %q", code, a.out.String(), a.errs.String())
 		}
-		until(t, "the owner is told", func() bool { return notices(t, d.home, "Not going ahead after your yes") == i+1 })
+		until(t, "the owner is told", func() bool { return notices(t, c, "Not going ahead after your yes") == i+1 })
+	}
+	d.terminate(t)
+}
+
+// TestTheSameSignalTwice: timeout(1) sends its signal to a process and then to the group it is in. That is one wish:
+// the question is withdrawn, and the script hears it.
+func TestTheSameSignalTwice(t *testing.T) {
+	d := startDaemon(t, newHome(t))
+	c := d.client(t)
+	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		a := asks(t, d.home, "", "confirm", "Deploy?")
+		until(t, "it is asked", func() bool { return open(t, c) == 1 })
+		a.signal(t, sig, sig, sig)
+		if code := a.code(t); code != exitOther || !strings.Contains(a.out.String(), "withdrawn") {
+			t.Errorf("%v: exit %d, stdout %q, stderr %q", sig, code, a.out.String(), a.errs.String())
+		}
+		until(t, "it is withdrawn", func() bool { return open(t, c) == 0 })
 	}
 	d.terminate(t)
 }
@@ -149,8 +181,30 @@ func TestAskerLosesItsReader(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != exitOther || time.Since(began) > aftermathLimit {
 		t.Errorf("it ended with %v", cmd.ProcessState)
 	}
-	if n := notices(t, d.home, "Not going ahead after your yes"); n != 1 {
+	if n := notices(t, c, "Not going ahead after your yes"); n != 1 {
 		t.Errorf("told %d times", n)
+	}
+	d.terminate(t)
+}
+
+// TestTheReaderOfADumpLeaves: no copy of the store stays behind, and nothing needs to be said.
+func TestTheReaderOfADumpLeaves(t *testing.T) {
+	d := startDaemon(t, newHome(t))
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read.Close()
+	var errs bytes.Buffer
+	cmd := exec.Command("scv", "store", "dump")
+	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), "SCV_HOME="+d.home), write, &errs
+	_ = cmd.Run()
+	write.Close()
+	if code := cmd.ProcessState.ExitCode(); code != exitUnread || errs.Len() > 0 {
+		t.Errorf("it ended with %v: %s", cmd.ProcessState, errs.String())
+	}
+	if left, err := filepath.Glob(filepath.Join(d.home, "snapshot-*")); err != nil || len(left) > 0 {
+		t.Errorf("it left %q, %v", left, err)
 	}
 	d.terminate(t)
 }

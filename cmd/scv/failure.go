@@ -6,14 +6,16 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"syscall"
 )
 
 // Exit codes of every verb but confirm, which has its own table in confirm.go.
 const (
 	exitOK       = 0
-	exitFailed   = 1 // refused, or went wrong
-	exitUsage    = 2 // the command line makes no sense
-	exitNoDaemon = 3 // nobody is there to ask
+	exitFailed   = 1                          // refused, or went wrong
+	exitUsage    = 2                          // the command line makes no sense
+	exitNoDaemon = 3                          // nobody is there to ask
+	exitUnread   = 128 + int(syscall.SIGPIPE) // who read the output has left, which needs no words
 )
 
 // failure is a bad end: one sentence, what to do about it, and the exit code.
@@ -48,6 +50,10 @@ func report(stderr io.Writer, err error) int {
 	var quiet ended
 	if errors.As(err, &quiet) {
 		return int(quiet)
+	}
+	var coded interface{ ExitCode() int }
+	if errors.Is(err, syscall.EPIPE) && !errors.As(err, &coded) {
+		return exitUnread
 	}
 	if errors.Is(err, context.Canceled) {
 		err = errInterrupted

@@ -6,7 +6,12 @@ import (
 	"os/signal"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
+
+// sameAsk is how soon the same signal again is the same wish: timeout(1) sends its own to the process and then to
+// the group, and a terminal's reaches us besides what a parent passes on.
+const sameAsk = 500 * time.Millisecond
 
 // signals are those that ask for an orderly end. The first one ends the context; a later one ends the process
 // at once, unless a verb has asked for more patience.
@@ -20,6 +25,11 @@ type signals struct {
 	limit   atomic.Int32           // so many are counted
 	seen    atomic.Int32
 	cut     func() // what the one after the first does instead of ending the process, or nil
+
+	// Of the goroutine that counts.
+	last os.Signal
+	at   time.Time        // when that came
+	deaf <-chan time.Time // after it the next one ends the process
 }
 
 // endings are the signals that ask for an orderly end. A hang-up counts unless the caller ignores it,
@@ -47,33 +57,39 @@ func listen(cut func()) *signals {
 func (s *signals) countAll() {
 	for {
 		select {
-		case <-s.come:
-			s.count()
+		case sig := <-s.come:
+			s.count(sig)
+		case <-s.deaf:
+			signal.Stop(s.come)
 		case done := <-s.settled:
 			for len(s.come) > 0 {
-				<-s.come
-				s.count()
+				s.count(<-s.come)
 			}
 			close(done)
 		}
 	}
 }
 
-func (s *signals) count() {
+func (s *signals) count(sig os.Signal) {
+	if sig == s.last && time.Since(s.at) < sameAsk {
+		return
+	}
+	s.last, s.at = sig, time.Now()
 	s.end()
-	seen := s.seen.Add(1)
-	if s.cut != nil {
+	seen, limit := s.seen.Add(1), s.limit.Load()
+	switch {
+	case s.cut != nil:
 		if seen > 1 {
 			s.cut()
 		}
-		return
-	}
-	if seen < s.limit.Load() {
-		return
-	}
-	signal.Stop(s.come)
-	if say := s.patient.Load(); say != nil {
-		(*say)()
+	case seen > limit:
+		signal.Stop(s.come)
+		_ = syscall.Kill(os.Getpid(), sig.(syscall.Signal)) // as it would have ended us by itself
+	case seen == limit:
+		s.deaf = time.After(sameAsk)
+		if say := s.patient.Load(); say != nil {
+			(*say)()
+		}
 	}
 }
 

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 
 	"scv/internal/layout"
 	"scv/migrations"
@@ -54,6 +56,7 @@ func (a *app) storeSource(named string) (path string, done func(), err error) {
 	case err != nil:
 		return "", nil, err
 	}
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a reader that leaves must not leave the snapshot behind
 	return snapshot.Path, func() {
 		if err := os.Remove(snapshot.Path); err != nil {
 			a.note("cannot remove the snapshot; the daemon will: %v", err)
@@ -69,7 +72,15 @@ func (a *app) storeFailure(path string, err error) error {
 	case errors.Is(err, store.ErrLocked):
 		return failf(exitFailed, "ask the daemon: "+a.command("store dump"), "%w", err)
 	case errors.Is(err, store.ErrDamaged):
-		return failf(exitDamaged, "put a copy back: "+a.command("store restore"), "%w", err)
+		return failf(exitDamaged, a.putBack(path), "%w", err)
 	}
 	return err
+}
+
+// putBack is what to do about a damaged file: nothing, where it is not this home's store.
+func (a *app) putBack(path string) string {
+	if filepath.Dir(path) != a.homeName() {
+		return ""
+	}
+	return "put a copy back: " + a.command("store restore")
 }

@@ -41,7 +41,11 @@ func (c *storeDump) Run(a *app) error {
 	printer := rowPrinter{a: a, json: c.JSON}
 	err = store.DumpFile(a.ctx, path, store.DumpOptions{Texts: c.Texts}, printer.print)
 	if errors.Is(err, store.ErrDamaged) {
-		return failf(exitDamaged, "what could be read is shown above; keep the file, and put a copy back: "+a.command("store restore"), "%w", err)
+		hint := "what could be read is shown above; keep the file"
+		if back := a.putBack(path); back != "" {
+			hint += ", and " + back
+		}
+		return failf(exitDamaged, hint, "%w", err)
 	}
 	return a.storeFailure(path, err)
 }

@@ -37,7 +37,7 @@ func (d *Daemon) makeRooms(context.Context) error {
 	d.questions = newQuestions(d)
 	d.inbox = inbox.New(inbox.Options{
 		Store: d.store, Clock: d.clock, Log: d.log,
-		Answer: d.questions.answer, Recorded: d.recorded, Wake: d.wake,
+		Answer: d.questions.answer, Command: d.command, Recorded: d.recorded, Wake: d.wake,
 	})
 	timing := d.config.Load().Timing
 	d.live = live.New(live.Options{

@@ -30,9 +30,11 @@ type Claim struct {
 	Text         string      `json:"text"`  // secret: shown by dump only with --texts
 	ReplyHandle  string      `json:"reply_handle,omitzero"`
 	Claimed      clock.Stamp `json:"claimed"`
-	Handle       string      `json:"handle,omitzero"` // of the run; set when the turn begins, before the spawn
-	Job          *Job        `json:"job,omitempty"`   // of a claim that no message made: a background delegation
-	Files        []File      `json:"files,omitempty"` // what came with the message; the inbox bounds them
+	Handle       string      `json:"handle,omitzero"`  // of the run; set when the turn begins, before the spawn
+	Job          *Job        `json:"job,omitempty"`    // of a claim that no message made: a background delegation
+	Files        []File      `json:"files,omitempty"`  // what came with the message; the inbox bounds them
+	Command      string      `json:"command,omitzero"` // a chatcommand.Command that takes its turn: no agent hears of it
+	Stop         bool        `json:"stop,omitzero"`    // its owner does not want an answer any more
 }
 
 // File is what came with a message. It is fetched by the turn that answers, if anybody can read it then.

@@ -169,10 +169,10 @@ func (s seen) answer(w words, a Answer, now clock.Stamp) Ruling {
 // not open yet, too late, in time.
 func (s seen) settleOn(q Question, byQuote bool, w words, a Answer, now clock.Stamp) Ruling {
 	if q.Opened.IsZero() {
-		return s.hintOnce(Hint, []Question{q}, now, "Question "+q.name()+" was not yet delivered when you answered. Please answer again once you see it.")
+		return s.hintOnce(Hint, []Question{q}, now, "Question "+q.Name()+" was not yet delivered when you answered. Please answer again once you see it.")
 	}
 	if !byQuote && !a.Live && a.SentAt.Before(q.Opened) {
-		return hint("Question " + q.name() + " was not yet open when you wrote that. Please answer again: yes or no.")
+		return hint("Question " + q.Name() + " was not yet open when you wrote that. Please answer again: yes or no.")
 	}
 	if q.overdue(now) {
 		return late([]Question{q}, now)
@@ -224,7 +224,7 @@ func (s seen) unhinted() bool {
 // howTo says how to answer what is open.
 func (s seen) howTo() string {
 	if waiting := slices.Concat(s.live, s.early); len(waiting) == 1 {
-		return "To answer " + waiting[0].name() + ", write exactly yes or no."
+		return "To answer " + waiting[0].Name() + ", write exactly yes or no."
 	}
 	return s.sayWhich()
 }
@@ -237,7 +237,7 @@ func (s seen) sayWhich() string {
 	}
 	var names strings.Builder
 	for _, q := range waiting {
-		names.WriteString("\n" + q.name())
+		names.WriteString("\n" + q.Name())
 	}
 	code := waiting[0].Code
 	return fmt.Sprintf("Say which, such as yes %s or no %s:%s", code, code, names.String())

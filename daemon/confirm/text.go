@@ -101,7 +101,7 @@ const (
 	tooLate       = "Your answer came too late and does not count; no answer in time counts as no"
 )
 
-func (q Question) line(what string) string { return what + ": " + q.name() }
+func (q Question) line(what string) string { return what + ": " + q.Name() }
 
 // lineIfSeen is silent about a question that the chat never saw.
 func (q Question) lineIfSeen(what string) string {
@@ -111,8 +111,8 @@ func (q Question) lineIfSeen(what string) string {
 	return q.line(what)
 }
 
-// name is the question's code and the beginning of its text.
-func (q Question) name() string {
+// Name is the question's code and the beginning of its text.
+func (q Question) Name() string {
 	text := q.Question
 	if utf8.RuneCountInString(text) > maxQuote {
 		text = string([]rune(text)[:maxQuote]) + "…"

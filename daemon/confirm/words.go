@@ -16,6 +16,9 @@ var (
 	everydayWords = []string{"ok", "okay", "好", "好的", "可以", "行", "嗯", "👍"}
 )
 
+// Words are those that answer a question, for a person who asks what to write.
+func Words() (yes, no []string) { return slices.Clone(yesWords), slices.Clone(noWords) }
+
 // words is what a message says, as far as a question is concerned.
 type words struct {
 	answer   wire.ConfirmState // Yes or No when the message is exactly an answer, else ""

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"scv/daemon/channel"
+	"scv/daemon/chatcommand"
 	"scv/internal/clock"
 	"scv/internal/failpoint"
 	"scv/store"
@@ -35,6 +36,9 @@ type Options struct {
 	// Answer offers a message of the owner's direct chat to the open questions, in the same
 	// transaction. True: it was theirs and becomes no turn.
 	Answer func(tx *store.Delivery, account string, m channel.Message) (bool, error)
+	// Command carries out what the owner writes to SCV itself, in the same transaction, and says what it answers.
+	// What takes its turn among the messages does not come to it.
+	Command func(tx *store.Delivery, account string, m channel.Message, c chatcommand.Command) (answer string, err error)
 	// Recorded is called for every message that is new and from someone the account answers.
 	Recorded func(tx *store.Delivery, account string, m channel.Message) error
 	// Wake is called after a commit: turns and the outbox look again.
@@ -124,12 +128,15 @@ func (b *Inbox) take(tx *store.Delivery, account string, settings store.Account,
 	if err := b.o.Recorded(tx, account, m); err != nil {
 		return err
 	}
+	if c := command(m, owner); c != "" {
+		return b.obey(tx, account, m, c)
+	}
 	if owner && m.Thread == "" { // a question is asked, and answered, in the chat itself
 		if answered, err := b.o.Answer(tx, account, m); err != nil || answered {
 			return err
 		}
 	}
-	return b.claim(tx, account, m, owner)
+	return b.claim(tx, account, m, owner, "")
 }
 
 // clean makes what somebody else wrote fit to be kept: the store takes valid UTF-8 only, and one message
@@ -180,14 +187,14 @@ func prompt(m channel.Message) string {
 	return "> " + strings.ReplaceAll(m.Quoted, "\n", "\n> ") + "\n\n" + text
 }
 
-func (b *Inbox) claim(tx *store.Delivery, account string, m channel.Message, owner bool) error {
+func (b *Inbox) claim(tx *store.Delivery, account string, m channel.Message, owner bool, c chatcommand.Command) error {
 	if why := b.tooMuch(tx, account, m); why != "" {
 		_, err := tx.AddOutbound(account, refusal(m, why, b.o.Clock.Now()))
 		return err
 	}
 	_, err := tx.PutClaim(account, store.Claim{
 		MessageID: m.ID, Conversation: Conversation(m), Chat: m.Chat, Sender: m.Sender, Owner: owner,
-		Text: prompt(m), ReplyHandle: m.ReplyHandle, Claimed: b.o.Clock.Now(), Files: kept(m.Files),
+		Text: prompt(m), ReplyHandle: m.ReplyHandle, Claimed: b.o.Clock.Now(), Files: kept(m.Files), Command: string(c),
 	})
 	return err
 }

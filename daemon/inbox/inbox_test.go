@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"scv/daemon/channel"
+	"scv/daemon/chatcommand"
 	"scv/internal/clock"
 	"scv/store"
 	"scv/store/storetest"
@@ -36,6 +37,7 @@ type world struct {
 	fail     error  // what Recorded answers
 	failAt   string // to this message only; "" is to all
 	answered []string
+	commands []chatcommand.Command
 	recorded []string
 	woken    int
 }
@@ -59,6 +61,10 @@ func (w *world) open() {
 		Answer: func(_ *store.Delivery, _ string, m channel.Message) (bool, error) {
 			w.answered = append(w.answered, m.ID)
 			return w.answers, nil
+		},
+		Command: func(_ *store.Delivery, _ string, _ channel.Message, c chatcommand.Command) (string, error) {
+			w.commands = append(w.commands, c)
+			return "answer to " + string(c), nil
 		},
 		Recorded: func(_ *store.Delivery, _ string, m channel.Message) error {
 			w.recorded = append(w.recorded, m.ID)

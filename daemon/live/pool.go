@@ -174,6 +174,31 @@ func (p *Pool) leave(r *resident, why string) {
 	})
 }
 
+// Forget closes the agent of a conversation, so that the next turn begins a new one, and returns once it is gone.
+// No turn of the conversation may be under way.
+func (p *Pool) Forget(ctx context.Context, key Key) error {
+	p.mu.Lock()
+	r := p.residents[key]
+	if r == nil {
+		p.mu.Unlock()
+		return nil
+	}
+	if r.state == working {
+		p.mu.Unlock()
+		return errBusy
+	}
+	if r.state == idle {
+		p.leave(r, "because its conversation was begun anew")
+	}
+	p.mu.Unlock()
+	select {
+	case <-r.gone:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 func (p *Pool) forget(r *resident) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -42,6 +42,10 @@ func (e *Engine) answer(ctx context.Context, listed store.ClaimRow) {
 	}
 	r, handle, ok := reply{}, row.Claim.Handle, false
 	switch run := e.o.Runs.Own(handle); {
+	case row.Claim.Command != "":
+		r, ok = e.obey(ctx, row)
+	case row.Claim.Stop && handle == "":
+		r, ok = notWanted(), true
 	case run != nil:
 		r, handle, ok = e.goOn(ctx, row, run)
 	case handle != "":
@@ -105,6 +109,9 @@ func noAgent(name string) reply {
 func (e *Engine) leftover(row store.ClaimRow) (r reply, handle string, ok bool) {
 	handle = row.Claim.Handle
 	d, result, err := e.o.Runs.Ended(handle, MaxAnswer)
+	if errors.Is(err, delegation.ErrNotEnded) && row.Claim.Stop { // a crash came before the stop, or instead of it
+		return reply{kind: channel.Failure, text: "The agent was stopped " + whyAsked + ".", ended: wire.RunKilled}, "", true
+	}
 	if errors.Is(err, delegation.ErrNotEnded) {
 		e.o.Log.Info("a turn was interrupted", "handle", handle, "why", err)
 		return reply{kind: channel.Failure, text: e.interrupted(row, handle), ended: wire.RunLost}, "", true
@@ -156,9 +163,10 @@ func (e *Engine) work(ctx context.Context, row store.ClaimRow) (r reply, handle 
 	return e.watch(ctx, row, a, started)
 }
 
-// notBegun is a turn that left no trace: its account was logged out, the daemon stops, or it is tried again.
+// notBegun is a turn that left no trace: its account was logged out, its message was stopped first, the daemon
+// stops, or it is tried again.
 func (e *Engine) notBegun(ctx context.Context, row store.ClaimRow, err error) {
-	if errors.Is(err, store.ErrMissing) || ctx.Err() != nil {
+	if errors.Is(err, store.ErrMissing) || errors.Is(err, errNotWanted) || ctx.Err() != nil {
 		return
 	}
 	e.fault("cannot begin a turn, trying again", row.Account, err)

@@ -26,7 +26,14 @@ func (e *Engine) mark(ctx context.Context, row store.ClaimRow, handle, agentName
 				return err
 			}
 		}
-		claim := row.Claim
+		now, there := find(&tx.View, row)
+		if !there {
+			return store.ErrMissing
+		}
+		claim := now.Claim
+		if claim.Stop {
+			return errNotWanted
+		}
 		claim.Handle = handle
 		return tx.UpdateClaim(row.Account, row.Seq, claim)
 	})
@@ -84,8 +91,8 @@ func (e *Engine) settle(tx *store.Delivery, row store.ClaimRow, r reply) error {
 	if err := errors.Join(tx.DeleteClaim(row.Account, row.Seq), forgetProgress(tx, row)); err != nil {
 		return err
 	}
-	if (r.session != "" || r.forget) && remembers(row) {
-		c, _ := tx.Conversation(row.Account, memory(row))
+	c, known := tx.Conversation(row.Account, memory(row))
+	if (r.session != "" || r.forget && known) && remembers(row) {
 		c.Session = r.session
 		if err := tx.PutConversation(row.Account, memory(row), c); err != nil {
 			return err

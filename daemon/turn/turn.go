@@ -24,7 +24,10 @@ const MaxAnswer = 64 << 10
 
 const _ = uint(delegation.KeptOutput - MaxAnswer - 1) // does not compile if a run keeps less than an answer
 
-const lookAgain = 2 * time.Second // should a wake be missed by a fault
+const (
+	lookAgain = 2 * time.Second        // should a wake be missed by a fault
+	lookSoon  = 100 * time.Millisecond // where a run to be stopped is only just being started
+)
 
 // Limits come from config.toml.
 type Limits struct {
@@ -59,12 +62,13 @@ type Options struct {
 
 // Engine starts turns.
 type Engine struct {
-	o     Options
-	wake  chan struct{}
-	mu    sync.Mutex
-	busy  map[conversation]bool // conversations with a turn running
-	count map[place]int         // turns running
-	turns sync.WaitGroup
+	o        Options
+	wake     chan struct{}
+	mu       sync.Mutex
+	busy     map[conversation]bool // conversations with a turn running
+	count    map[place]int         // turns running
+	stopping map[string]bool       // runs that are being stopped by their owner's word
+	turns    sync.WaitGroup
 
 	faults faults
 }
@@ -84,7 +88,7 @@ type place struct {
 // New makes the engine.
 func New(o Options) *Engine {
 	return &Engine{
-		o: o, wake: make(chan struct{}, 1), busy: map[conversation]bool{}, count: map[place]int{},
+		o: o, wake: make(chan struct{}, 1), busy: map[conversation]bool{}, count: map[place]int{}, stopping: map[string]bool{},
 	}
 }
 
@@ -99,10 +103,14 @@ func (e *Engine) Wake() {
 // Run answers claims until ctx ends, then waits for the turns under way to have stopped their runs.
 func (e *Engine) Run(ctx context.Context) error {
 	defer e.turns.Wait()
-	tick := time.NewTicker(lookAgain)
+	tick := time.NewTimer(lookAgain)
 	defer tick.Stop()
 	for {
-		e.look(ctx)
+		if notYet := e.look(ctx); notYet {
+			tick.Reset(lookSoon)
+		} else {
+			tick.Reset(lookAgain)
+		}
 		select {
 		case <-ctx.Done():
 			return nil
@@ -112,8 +120,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 }
 
-// look starts the first claim of every conversation that has no turn running.
-func (e *Engine) look(ctx context.Context) {
+// look starts the first claim of every conversation that has no turn running, and stops what is not wanted any
+// more. Not yet means that it is to look again soon.
+func (e *Engine) look(ctx context.Context) (notYet bool) {
 	var claims []store.ClaimRow
 	err := e.o.Store.View(func(v *store.View) error {
 		claims = v.AllClaims()
@@ -121,7 +130,7 @@ func (e *Engine) look(ctx context.Context) {
 	})
 	if err != nil {
 		e.o.Log.Error("cannot read the claims", "err", err)
-		return
+		return false
 	}
 	concurrent := e.o.Limits().Concurrent
 	passed := map[conversation]bool{} // a place that becomes free meanwhile is not for the second of them
@@ -135,6 +144,7 @@ func (e *Engine) look(ctx context.Context) {
 		}
 		passed[key] = true
 	}
+	return ctx.Err() == nil && e.stopMarked(claims)
 }
 
 func (e *Engine) begin(key conversation, concurrent int) bool {

@@ -20,7 +20,7 @@ var effects = append([]string{"internal/failpoint"}, plain...)
 
 // The ports of the limbs that work on the store: how they reach a platform, an agent, a process, a rule.
 var ports = append([]string{
-	"store", "daemon/channel", "daemon/agent", "daemon/process", "daemon/confirm",
+	"store", "daemon/channel", "daemon/chatcommand", "daemon/agent", "daemon/process", "daemon/confirm",
 }, effects...)
 
 // rooms is the whole house; the first row that matches counts. Tests may look over these fences
@@ -52,6 +52,7 @@ var rooms = []Room{
 	{"daemon/caller", plain, "a pure decision over facts: who may what is read in one place"},
 	{"daemon/confirm", plain, "pure rules: every race of a question is read in one place"},
 	{"daemon/notify", plain, "a pure choice of a chat from facts: it sends nothing"},
+	{"daemon/chatcommand", nil, "pure words: what an owner can write to SCV itself is read in one place"},
 	{"daemon/config", plain, "it reads config.toml into plain values and knows no reader of them"},
 	{"daemon/credential", []string{"internal/layout", "internal/durable", "internal/failpoint"}, "it keeps secrets and must not know whose door they open"},
 	{"daemon/logfile", nil, "a log must not depend on what it tells of"},

@@ -145,6 +145,9 @@ func (c *channelsLogin) saved(a *app, now signedIn, running bool) error {
 	for _, h := range status.Components {
 		if h.ID == c.id() {
 			a.printComponents([]wire.ComponentHealth{h})
+			if h.RemoteTools == wire.ToolsOwner { // it was signed in before
+				return nil
+			}
 		}
 	}
 	a.say("write to it in %s; your words reach an agent once you allow it: %s", now.title,

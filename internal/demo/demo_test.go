@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestDemo plays the whole demo against a fresh build, so that it cannot rot.
+// TestDemo plays each story against a fresh build, so that none can rot.
 func TestDemo(t *testing.T) {
 	scv, next := filepath.Join(t.TempDir(), "scv"), filepath.Join(t.TempDir(), "scv-next")
 	for path, stamp := range map[string]string{scv: "", next: "-X main.version=" + nextVersion} {
@@ -21,18 +21,22 @@ func TestDemo(t *testing.T) {
 			t.Fatalf("cannot build scv: %v\n%s", err, out)
 		}
 	}
-	t.Setenv("TMPDIR", shortTempDir(t))
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	var out bytes.Buffer
-	if err := run(ctx, scv, next, &out); err != nil {
-		t.Errorf("the demo failed: %v\n%s", err, out.String())
-	}
-	if left := leftovers(os.Getenv("TMPDIR") + "/scv-demo-"); len(left) > 0 {
-		t.Errorf("the demo left processes: %v", left)
-	}
-	if files, _ := os.ReadDir(os.Getenv("TMPDIR")); len(files) > 0 {
-		t.Errorf("the demo left files: %v", files)
+	for name, tell := range map[string]func(*stage) ([]scene, func(), error){"local": story, "wechat": wechatStory} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("TMPDIR", shortTempDir(t))
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			var out bytes.Buffer
+			if err := run(ctx, scv, next, &out, tell); err != nil {
+				t.Errorf("the demo failed: %v\n%s", err, out.String())
+			}
+			if left := leftovers(os.Getenv("TMPDIR") + "/scv-demo-"); len(left) > 0 {
+				t.Errorf("the demo left processes: %v", left)
+			}
+			if files, _ := os.ReadDir(os.Getenv("TMPDIR")); len(files) > 0 {
+				t.Errorf("the demo left files: %v", files)
+			}
+		})
 	}
 }
 
@@ -46,7 +50,7 @@ func TestDemoFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	err := run(t.Context(), scv, scv, &out)
+	err := run(t.Context(), scv, scv, &out, story)
 	if err == nil || !strings.Contains(err.Error(), "exit code 7") {
 		t.Errorf("a wrong exit code is not noticed: %v", err)
 	}

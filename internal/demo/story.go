@@ -27,7 +27,7 @@ esac
 `
 
 // story is the demo, scene by scene.
-func story(s *stage) []scene {
+func story(s *stage) (scenes []scene, end func(), err error) {
 	t := &tale{stage: s}
 	return []scene{
 		{"A home with one agent", t.makeHome},
@@ -41,7 +41,7 @@ func story(s *stage) []scene {
 		{"Look inside", t.look},
 		{"The agent installs a new release", t.update},
 		{"Stop", t.stop},
-	}
+	}, func() {}, nil
 }
 
 // tale is what one scene leaves for the next.
@@ -192,15 +192,19 @@ func (t *tale) resume() error {
 	if err := t.finish(t.message, soonLimit, failed); err != nil {
 		return err
 	}
-	err := t.until("the old run to be gone", soonLimit, func() bool {
+	if err := t.cutRunGone(); err != nil {
+		return err
+	}
+	_, err := t.run(0, "delegations", "--all")
+	return err
+}
+
+// cutRunGone waits until what a crash left running is stopped.
+func (t *tale) cutRunGone() error {
+	return t.until("the old run to be gone", soonLimit, func() bool {
 		out, err := t.quiet("delegations", "--all", "--json")
 		return err == nil && !strings.Contains(out, `"agent":"parrot"`)
 	})
-	if err != nil {
-		return err
-	}
-	_, err = t.run(0, "delegations", "--all")
-	return err
 }
 
 func (t *tale) look() error {

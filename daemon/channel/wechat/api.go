@@ -64,32 +64,50 @@ func withoutURL(err error) error {
 
 var errAnswerTooLarge = errors.New("the platform answered more than 4 MiB")
 
+// said is an answer of the platform, whatever it says.
+type said struct {
+	status int
+	text   []byte
+	at     time.Time // by the platform's clock where ours is wrong, else zero
+}
+
 // post calls the API, and gives its answer whatever that says.
-func (a *api) post(ctx context.Context, limit time.Duration, what string, body any) (status int, text []byte, err error) {
+func (a *api) post(ctx context.Context, limit time.Duration, what string, body any) (said, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
-		return 0, nil, fmt.Errorf("%w: %s takes valid UTF-8 only", errUnsayable, what)
+		return said{}, fmt.Errorf("%w: %s takes valid UTF-8 only", errUnsayable, what)
 	}
 	timed, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	request, err := http.NewRequestWithContext(timed, http.MethodPost, a.origin+"/ilink/bot/"+what, bytes.NewReader(raw))
 	if err != nil {
-		return 0, nil, errors.New("the account's base_url cannot be used")
+		return said{}, errors.New("the account's base_url cannot be used")
 	}
 	a.sign(request)
 	response, err := a.http.Do(request)
 	if err != nil {
-		return 0, nil, &unreachable{withoutURL(err), timed.Err() != nil && ctx.Err() == nil}
+		return said{}, &unreachable{withoutURL(err), timed.Err() != nil && ctx.Err() == nil}
 	}
 	defer response.Body.Close()
-	text, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return 0, nil, &unreachable{err: withoutURL(err)}
+		return said{}, &unreachable{err: withoutURL(err)}
 	case len(text) > maxAnswer:
-		return 0, nil, errAnswerTooLarge
+		return said{}, errAnswerTooLarge
 	}
-	return response.StatusCode, text, nil
+	return said{response.StatusCode, text, dated(response.Header.Get("Date"), time.Now())}, nil
+}
+
+// dated reads the time of an answer, which is told in whole seconds. Where our own clock agrees with it, that is
+// the finer one, and nothing is told. Where it does not, the answer's time is the end of its second: what somebody
+// wrote before we said a thing must never seem to be an answer to it.
+func dated(date string, now time.Time) time.Time {
+	at, err := http.ParseTime(date)
+	if off := now.Sub(at); err != nil || -time.Second < off && off < 2*time.Second {
+		return time.Time{}
+	}
+	return at.Add(time.Second)
 }
 
 // errUnsayable is a request that cannot be written down.
@@ -108,18 +126,24 @@ func (a *api) sign(request *http.Request) {
 // ask calls the API and reads a success into a value of its type. Any 2xx that does not say no is one, also
 // where it says nothing at all.
 func ask[T any](ctx context.Context, a *api, what string, body any) (v T, err error) {
-	status, text, err := a.post(ctx, requestTime, what, body)
+	v, _, err = askDated[T](ctx, a, what, body)
+	return v, err
+}
+
+// askDated is ask with the time of the answer.
+func askDated[T any](ctx context.Context, a *api, what string, body any) (v T, at time.Time, err error) {
+	got, err := a.post(ctx, requestTime, what, body)
 	if err != nil {
-		return v, err
+		return v, at, err
 	}
-	if err := judge(status, text); err != nil {
-		return v, err
+	if err := judge(got.status, got.text); err != nil {
+		return v, at, err
 	}
-	if read(text, &v) != nil {
+	if read(got.text, &v) != nil {
 		var nothing T
-		return nothing, nil
+		return nothing, got.at, nil
 	}
-	return v, nil
+	return v, got.at, nil
 }
 
 // read reads JSON that others wrote: they may repeat a name, and what is no text becomes U+FFFD.

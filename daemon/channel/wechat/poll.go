@@ -32,11 +32,11 @@ type updates struct {
 
 // updates polls once. Nothing of an answer counts that is not wholly as it should be.
 func (a *api) updates(ctx context.Context, cursor string, limit time.Duration) (updates, error) {
-	status, text, err := a.post(ctx, limit, "getupdates", pollBody{cursor, thisClient})
+	answered, err := a.post(ctx, limit, "getupdates", pollBody{cursor, thisClient})
 	if err != nil {
 		return updates{}, err
 	}
-	got, err := readUpdates(status, text, cursor)
+	got, err := readUpdates(answered.status, answered.text, cursor)
 	if refusal, ok := errors.AsType[*answer](err); ok && refusal.fate == refused {
 		refusal.fate = again // a poll is the same every time: it is not at fault
 	}

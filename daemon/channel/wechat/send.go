@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -53,20 +54,20 @@ func (a *Adapter) Send(ctx context.Context, out channel.Outgoing) (channel.Recei
 	if out.Kind == channel.Progress { // it is shown as typing
 		return channel.Receipt{}, fmt.Errorf("%w: WeChat gets no lines of progress", channel.ErrRefused)
 	}
-	got, err := a.send(ctx, out)
+	got, at, err := a.send(ctx, out)
 	if err != nil {
 		return channel.Receipt{}, a.sendFailed(ctx, err)
 	}
 	id, _ := readID(got.ID)
-	return channel.Receipt{MessageID: id}, nil
+	return channel.Receipt{MessageID: id, At: at}, nil
 }
 
-func (a *Adapter) send(ctx context.Context, out channel.Outgoing) (sendAnswer, error) {
+func (a *Adapter) send(ctx context.Context, out channel.Outgoing) (sendAnswer, time.Time, error) {
 	piece := outItem{Type: itemText, Text: &outText{marked(out.Kind, out.Text)}}
 	if out.File != nil {
 		var err error
 		if piece, err = a.upload(ctx, out.Chat, *out.File); err != nil {
-			return sendAnswer{}, err
+			return sendAnswer{}, time.Time{}, err
 		}
 	}
 	m := outMessage{
@@ -78,7 +79,7 @@ func (a *Adapter) send(ctx context.Context, out channel.Outgoing) (sendAnswer, e
 			m.To = to
 		}
 	}
-	return ask[sendAnswer](ctx, a.api, "sendmessage", sendBody{m, thisClient})
+	return askDated[sendAnswer](ctx, a.api, "sendmessage", sendBody{m, thisClient})
 }
 
 // spend gives the handle to the one part that may carry it: the first of the one answer to its message. Whatever

@@ -3,8 +3,10 @@ package wechat
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"scv/daemon/channel"
 	"scv/daemon/channel/wechat/wechattest"
@@ -193,5 +195,19 @@ func TestAnAcceptanceWithoutAnID(t *testing.T) {
 	r, err := w.send(channel.Outgoing{ClientID: "1", Chat: w.bot.Owner, Kind: channel.Reply, Text: "hello"})
 	if err != nil || r != (channel.Receipt{}) {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// When a message was taken, the platform tells in whole seconds only; where our clock is right, it knows better.
+func TestWhenAMessageWasTaken(t *testing.T) {
+	w := newWorld(t, wechattest.Options{})
+	w.make()
+	for i, skew := range []time.Duration{0, time.Hour, -time.Hour} {
+		w.p.Skew(skew)
+		before := w.p.Now()
+		r, err := w.send(channel.Outgoing{ClientID: strconv.Itoa(i), Chat: w.bot.Owner, Kind: channel.Reply, Text: "hello"})
+		if late := r.At.Sub(before); err != nil || (skew == 0) != r.At.IsZero() || skew != 0 && (late <= 0 || late > 2*time.Second) {
+			t.Errorf("skew %v: taken at %v, %v after it was sent; %v", skew, r.At, late, err)
+		}
 	}
 }

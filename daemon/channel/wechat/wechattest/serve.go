@@ -191,6 +191,7 @@ func (p *Platform) write(w http.ResponseWriter, c *call, a answer) {
 		text, kind = []byte(encode(a.body)), "application/json"
 	}
 	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Date", p.Now().UTC().Format(http.TimeFormat))
 	maps.Copy(w.Header(), a.header)
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	if a.status != 0 {

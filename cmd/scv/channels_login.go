@@ -22,6 +22,11 @@ type channelsLogin struct {
 	OwnerOpenID string `name:"owner-open-id" placeholder:"ID" help:"Who owns that app, by their open_id within it."`
 }
 
+func (*channelsLogin) Help() string {
+	return "The word chooses whose app the code is for. The sign-in itself begins at Feishu's host for both, as the platform has " +
+		"it: it tells by the person who scans which brand they use, and goes on there."
+}
+
 func (*channelsLogin) example() string { return "scv channels login feishu" }
 
 // loginChannel is the channel of both brands.

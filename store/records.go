@@ -88,7 +88,7 @@ type Seen struct {
 	Order uint64 `json:"order"` // of its latest sighting
 }
 
-// Cursor is where the receiving of an account has come to. Key: <account>/<name>.
+// Cursor is what an account has come to, in its receiving and in an outage. Key: <account>/<name>.
 type Cursor struct {
 	Value string `json:"value"` // secret: opaque, and with some platforms a key to what comes next
 }

@@ -89,9 +89,9 @@ var (
 	}
 	tableCursors = &Table{
 		Name: "cursors", Key: "<account>/<name>", Writer: ByDelivery,
-		Doors:  []string{"PutCursor", "ForgetAccount"},
+		Doors:  []string{"PutCursor", "MarkOutage", "DeleteOutage", "ForgetAccount"},
 		Secret: []string{"value"},
-		Keep:   "one record of an account, rewritten", form: keyAccountText, read: readRecord[Cursor],
+		Keep:   "two records of an account at most, rewritten", form: keyAccountText, read: readRecord[Cursor],
 	}
 	tableConversations = &Table{
 		Name: "conversations", Key: "<account>/<conversation>", Writer: ByDelivery,

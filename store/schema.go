@@ -68,7 +68,7 @@ var (
 	tableClaims = &Table{
 		Name: "claims", Key: "<account>/<seq>", Writer: ByDelivery,
 		Doors:  []string{"PutClaim", "UpdateClaim", "DeleteClaim", "ForgetAccount"},
-		Secret: []string{"text", "reply_handle", "files/name", "files/ref"},
+		Secret: []string{"text", "root", "reply_handle", "files/name", "files/ref"},
 		Keep:   "until answered; the inbox bounds them", form: keyAccountSeq, read: readRecord[Claim],
 	}
 	tableOutbox = &Table{

@@ -22,7 +22,7 @@ NIGHTLY := Crashes|Failpoints|PowerCut|Damaged|Malformed|Spoofed|WhileARunRegist
 NIGHTLYRUNS := PidUsedAgain|EveryShape|JustAfterTheSpawn|FinishedRuns|ManyRuns|EachRunIs|WithoutEnd
 
 .DEFAULT_GOAL := help
-.PHONY: help demo bench test test-agents test-platforms nightly check build install format vet staticcheck archtest generated
+.PHONY: help demo demo-feishu bench test test-agents test-platforms nightly check build install format vet staticcheck archtest generated
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ help: ## list the targets
 demo: build ## show what SCV does, in half a minute and without touching your files
 	@$(BUILD) -ldflags "$(STAMP) -X main.version=99.0.0" -o bin/scv-next ./cmd/scv
 	@go run -buildvcs=false ./internal/demo -scv ./bin/scv -next ./bin/scv-next
+
+demo-feishu: build ## the same with a chat platform, which the demo plays itself
+	@go run -buildvcs=false ./internal/demo -feishu -scv ./bin/scv
 
 bench: ## the table of ratios
 	@go run -buildvcs=false ./internal/bench

@@ -13,7 +13,12 @@ import (
 )
 
 // TestDemo plays the whole demo against a fresh build, so that it cannot rot.
-func TestDemo(t *testing.T) {
+func TestDemo(t *testing.T) { plays(t, story) }
+
+// TestFeishuDemo does so with the story of a chat platform.
+func TestFeishuDemo(t *testing.T) { plays(t, feishuStory) }
+
+func plays(t *testing.T, tell func(*stage) []scene) {
 	scv, next := filepath.Join(t.TempDir(), "scv"), filepath.Join(t.TempDir(), "scv-next")
 	for path, stamp := range map[string]string{scv: "", next: "-X main.version=" + nextVersion} {
 		build := exec.Command("go", "build", "-buildvcs=false", "-ldflags", stamp, "-o", path, "../../cmd/scv")
@@ -25,7 +30,7 @@ func TestDemo(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var out bytes.Buffer
-	if err := run(ctx, scv, next, &out); err != nil {
+	if err := run(ctx, scv, next, &out, tell); err != nil {
 		t.Errorf("the demo failed: %v\n%s", err, out.String())
 	}
 	if left := leftovers(os.Getenv("TMPDIR") + "/scv-demo-"); len(left) > 0 {
@@ -46,7 +51,7 @@ func TestDemoFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	err := run(t.Context(), scv, scv, &out)
+	err := run(t.Context(), scv, scv, &out, story)
 	if err == nil || !strings.Contains(err.Error(), "exit code 7") {
 		t.Errorf("a wrong exit code is not noticed: %v", err)
 	}

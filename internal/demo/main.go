@@ -1,7 +1,7 @@
 // Command demo shows what SCV does, as a person would see it: it makes a temporary home, runs the real
 // scv command in it, tells in plain words what happens, and checks every step. It needs no network, no
-// terminal and no agent; it touches no other home and leaves nothing behind. `make demo` runs it;
-// nothing imports it.
+// terminal and no agent; it touches no other home and leaves nothing behind. `make demo` runs it, and
+// `make demo-feishu` its other story, against a fake platform; nothing imports it.
 package main
 
 import (
@@ -26,26 +26,31 @@ const patience = 2 * time.Minute
 func main() {
 	scv := flag.String("scv", "./bin/scv", "the scv command to show")
 	next := flag.String("next", "./bin/scv-next", "another build of it, version "+nextVersion)
+	feishu := flag.Bool("feishu", false, "the story of a chat platform")
 	flag.Parse()
+	tell := story
+	if *feishu {
+		tell = feishuStory
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if err := run(ctx, *scv, *next, os.Stdout); err != nil {
+	if err := run(ctx, *scv, *next, os.Stdout, tell); err != nil {
 		fmt.Fprintf(os.Stderr, "\ndemo: %v\n", err)
 		os.Exit(1)
 	}
 }
 
 // run tells the story and clears up, however it ends.
-func run(ctx context.Context, scv, next string, out io.Writer) error {
+func run(ctx context.Context, scv, next string, out io.Writer, tell func(*stage) []scene) error {
 	base, err := os.MkdirTemp("", "scv-demo-")
 	if err != nil {
 		return fmt.Errorf("cannot make a folder for the demo: %w", err)
 	}
 	s := &stage{ctx: ctx, out: out, scv: filepath.Join(base, "bin", "scv"), next: next, base: base, home: filepath.Join(base, "home")}
 	if err = copyProgram(scv, s.scv); err == nil {
-		err = s.play(story(s))
+		err = s.play(tell(s))
 	}
 	if err != nil {
 		s.showLog()

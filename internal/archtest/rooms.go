@@ -53,6 +53,7 @@ var rooms = []Room{
 	{"daemon/notify", plain, "a pure choice of a chat from facts: it sends nothing"},
 	{"daemon/config", plain, "it reads config.toml into plain values and knows no reader of them"},
 	{"daemon/credential", []string{"internal/layout", "internal/durable", "internal/failpoint"}, "it keeps secrets and must not know whose door they open"},
+	{"daemon/media", []string{"daemon/channel", "internal/layout", "internal/durable", "internal/failpoint"}, "it keeps files for chats: it knows neither who asks for them nor how a platform carries them"},
 	{"daemon/logfile", nil, "a log must not depend on what it tells of"},
 	{"daemon/transport", []string{"wire", "daemon/caller", "internal/failpoint"}, "it moves bytes and identities and knows no handler"},
 	{"daemon/channel", plain, "a port: an adapter gets what it needs as values and functions"},
@@ -62,8 +63,8 @@ var rooms = []Room{
 	{"daemon/reconcile", ports, "the loop compares desired with observed and knows no platform by name"},
 	{"daemon/inbox", ports, "answers and rules come to it as functions, so that no import points upward"},
 	{"daemon/live", append([]string{"daemon/delegation"}, ports...), "it keeps agents between turns, whoever's turns they are"},
-	{"daemon/turn", append([]string{"daemon/delegation", "daemon/live"}, ports...), "a turn is one run and its reply; it knows agents and channels only by their ports"},
-	{"daemon/outbox", ports, "it knows channels only by their port"},
+	{"daemon/turn", append([]string{"daemon/delegation", "daemon/live", "daemon/media"}, ports...), "a turn is one run and its reply; it knows agents and channels only by their ports"},
+	{"daemon/outbox", append([]string{"daemon/media"}, ports...), "it knows channels only by their port"},
 	{"daemon/delegation", append([]string{"daemon/caller"}, ports...), "it tells caller which runs there are and keeps records of runs; who asked for them is not its business"},
 	{"daemon", []string{"daemon/...", "store", "wire/...", "internal/clock", "internal/failpoint", "internal/layout"}, "the composition root is where the limbs meet; the past is the store's business"},
 

@@ -1,12 +1,10 @@
 package reconcile
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"unicode"
 
-	"scv/daemon/channel"
 	"scv/wire"
 )
 
@@ -102,51 +100,4 @@ func known(s string) *string {
 		return nil
 	}
 	return &s
-}
-
-// Adapter is the account's adapter while it is starting, connected or disconnected. It serves for Send
-// and MaxText; its Send refuses once the attempt is over, ends with it, and never panics.
-func (l *Loop) Adapter(id string) (channel.Adapter, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	a := l.accounts[id]
-	if a == nil || a.run == nil || a.run.asked || a.run.attempt == nil || a.run.attempt.adapter == nil {
-		return nil, false
-	}
-	return &sender{loop: l, in: a.run, attempt: a.run.attempt}, true
-}
-
-// sender is an adapter as others see it.
-type sender struct {
-	loop    *Loop
-	in      *instance
-	attempt *attempt
-}
-
-// Serve is the loop's alone.
-func (s *sender) Serve(context.Context) error { return errNotRunning }
-
-// MaxText is as the adapter said when it was made.
-func (s *sender) MaxText() int { return s.attempt.maxText }
-
-// Send hands a part to the adapter. Nothing takes the attempt's place before it returned, so it is
-// cancelled when the attempt ends.
-func (s *sender) Send(ctx context.Context, out channel.Outgoing) (receipt channel.Receipt, err error) {
-	s.loop.mu.Lock()
-	if s.in.attempt != s.attempt || s.in.asked {
-		s.loop.mu.Unlock()
-		return channel.Receipt{}, errNotRunning
-	}
-	s.attempt.sends.Add(1)
-	s.loop.mu.Unlock()
-	defer s.attempt.sends.Done()
-
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(s.attempt.ctx, cancel)()
-	err = s.loop.contain(s.in.account.id, func() error {
-		receipt, err = s.attempt.adapter.Send(ctx, out)
-		return err
-	})
-	return receipt, err
 }

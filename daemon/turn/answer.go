@@ -9,6 +9,7 @@ import (
 	"scv/daemon/agent"
 	"scv/daemon/channel"
 	"scv/daemon/delegation"
+	"scv/daemon/media"
 	"scv/store"
 	"scv/wire"
 )
@@ -19,6 +20,8 @@ type reply struct {
 	text    string
 	session string                 // the agent's own session id, when it has one
 	forget  bool                   // it does not know the session it had any more
+	mute    bool                   // the agent ended well and said nothing: files of its are an answer all the same
+	files   []media.Out            // that go with it
 	ended   wire.DelegationOutcome // how the run ended, where kind does not say it
 }
 
@@ -49,7 +52,15 @@ func (e *Engine) answer(ctx context.Context, listed store.ClaimRow) {
 	default:
 		r, handle, ok = e.work(ctx, row)
 	}
-	if ok && e.finish(ctx, row, r) && handle != "" {
+	if !ok {
+		return
+	}
+	r = e.collect(row, r)
+	if !e.finish(ctx, row, r) {
+		return
+	}
+	e.sent(row, r)
+	if handle != "" {
 		e.close(ctx, handle)
 	}
 }
@@ -93,7 +104,7 @@ func (e *Engine) goOn(ctx context.Context, row store.ClaimRow, run *delegation.R
 		_ = e.stop(run, "because its agent is no longer configured")
 		return noAgent(d.Agent), run.Handle, true
 	}
-	return e.watch(ctx, row, a, run)
+	return e.watch(ctx, row, a, run, 0)
 }
 
 func noAgent(name string) reply {
@@ -133,8 +144,12 @@ func (e *Engine) work(ctx context.Context, row store.ClaimRow) (r reply, handle 
 		e.notBegun(ctx, row, err)
 		return reply{}, "", false
 	}
+	spent := e.equip(ctx, row, &task)
+	if ctx.Err() != nil {
+		return reply{}, "", false
+	}
 	if stays, ok := a.(agent.Live); ok {
-		return e.converse(ctx, row, stays, task, handle, about)
+		return e.converse(ctx, row, stays, task, handle, about, spent)
 	}
 	task.Env = e.o.Runs.Environment(handle, about)
 	run, err := a.Prepare(task)
@@ -153,7 +168,7 @@ func (e *Engine) work(ctx context.Context, row store.ClaimRow) (r reply, handle 
 		e.o.Log.Error("cannot start a run", "handle", handle, "err", err)
 		return failure("The agent " + a.Name() + " could not be started: " + reason(err)), "", ctx.Err() == nil
 	}
-	return e.watch(ctx, row, a, started)
+	return e.watch(ctx, row, a, started, spent)
 }
 
 // notBegun is a turn that left no trace: its account was logged out, the daemon stops, or it is tried again.

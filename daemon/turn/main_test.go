@@ -13,14 +13,17 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"scv/daemon/agent"
+	"scv/daemon/channel"
 	"scv/daemon/delegation"
 	"scv/daemon/live"
+	"scv/daemon/media"
 	"scv/daemon/process"
 	"scv/internal/clock"
 	"scv/internal/testexe"
@@ -124,6 +127,9 @@ type world struct {
 	limits Limits
 	found  []agent.Found
 	folder error
+
+	carrier *carrier    // nil: the platform carries no files
+	away    atomic.Bool // it does not run now
 }
 
 // newWorld has one agent, which follows a script.
@@ -185,6 +191,11 @@ func (w *world) open() {
 		Found:     func() []agent.Found { return w.found },
 		Workspace: func(store.Account) (string, error) { return w.home, w.folder }, Replied: func() {}, WhyCut: func(string) string { return "" },
 		Reported: func(string, wire.DelegationOutcome) {},
+		Media:    media.In(w.home),
+		Carries:  func(string) bool { return w.carrier != nil },
+		Carrier: func(string) (channel.Carrier, bool) {
+			return w.carrier, w.carrier != nil && !w.away.Load()
+		},
 	})
 }
 

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"scv/daemon/agent"
+	"scv/daemon/channel"
 	"scv/daemon/delegation"
 	"scv/daemon/live"
+	"scv/daemon/media"
 	"scv/internal/clock"
 	"scv/store"
 	"scv/wire"
@@ -31,6 +33,9 @@ type Limits struct {
 	Others     time.Duration // a turn of anyone else
 	Concurrent int           // turns at once in one account
 	Progress   time.Duration // of the owner, after which the chat hears what the agent does; 0 is never
+
+	OwnerFile   int64 // bytes of a file from the owner; 0 fetches none from anybody
+	OthersImage int64 // bytes of a picture from anybody else; 0 is none
 }
 
 // Options is what the daemon hands in.
@@ -46,6 +51,11 @@ type Options struct {
 	Found func() []agent.Found
 	// Workspace is the folder an account's agents work in; the error is a sentence for the chat.
 	Workspace func(store.Account) (string, error)
+	// Media is where files of chats are kept.
+	Media media.Folders
+	// Carries says whether an account's platform carries files; Carrier is its adapter while it runs.
+	Carries func(account string) bool
+	Carrier func(account string) (channel.Carrier, bool)
 	// Replied is called after a reply is durable.
 	Replied func()
 	// WhyCut is why SCV itself ended the work of a run, as a sentence; "" where it did not.

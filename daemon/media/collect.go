@@ -63,6 +63,7 @@ func (f Folders) Collect(c Chat, answer string, most func(channel.FileKind) int6
 		return nil, few(dropped)
 	}
 	if err := settle(folder); err != nil {
+		_ = f.Done(c.Account, answer) // or the next start does
 		return nil, append(few(dropped), "all other files: their copies cannot be kept")
 	}
 	return files, few(dropped)

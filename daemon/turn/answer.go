@@ -21,6 +21,7 @@ type reply struct {
 	session string                 // the agent's own session id, when it has one
 	forget  bool                   // it does not know the session it had any more
 	mute    bool                   // the agent ended well and said nothing: files of its are an answer all the same
+	boxless bool                   // the turn had no outbox: what stands in it is none of this answer's
 	files   []media.Out            // that go with it
 	ended   wire.DelegationOutcome // how the run ended, where kind does not say it
 }
@@ -148,8 +149,10 @@ func (e *Engine) work(ctx context.Context, row store.ClaimRow) (r reply, handle 
 	if ctx.Err() != nil {
 		return reply{}, "", false
 	}
-	if stays, ok := a.(agent.Live); ok {
-		return e.converse(ctx, row, stays, task, handle, about, spent)
+	if stays, does := a.(agent.Live); does {
+		r, handle, ok = e.converse(ctx, row, stays, task, handle, about, spent)
+		r.boxless = task.Outbox == ""
+		return r, handle, ok
 	}
 	task.Env = e.o.Runs.Environment(handle, about)
 	run, err := a.Prepare(task)
@@ -168,7 +171,9 @@ func (e *Engine) work(ctx context.Context, row store.ClaimRow) (r reply, handle 
 		e.o.Log.Error("cannot start a run", "handle", handle, "err", err)
 		return failure("The agent " + a.Name() + " could not be started: " + reason(err)), "", ctx.Err() == nil
 	}
-	return e.watch(ctx, row, a, started, spent)
+	r, handle, ok = e.watch(ctx, row, a, started, spent)
+	r.boxless = task.Outbox == ""
+	return r, handle, ok
 }
 
 // notBegun is a turn that left no trace: its account was logged out, the daemon stops, or it is tried again.

@@ -310,6 +310,22 @@ func TestFilesOfAFailedTurn(t *testing.T) {
 	}
 }
 
+// An outbox that cannot be emptied is none: what stands in it goes with no answer of this turn.
+func TestOutboxThatCannotBeEmptied(t *testing.T) {
+	w := carries(t, `cat >/dev/null; echo "box: $SCV_OUTBOX"`)
+	must(t, media.In(w.home).Open(talk))
+	must(t, os.WriteFile(filepath.Join(w.box(), "a.txt"), []byte("old"), 0o600))
+	must(t, os.WriteFile(w.file("media/left"), nil, 0o600)) // it stands in the way
+	w.run()
+	w.claim("c", "hello")
+	if r := w.answered(1)[0]; r.Text != "box:" || r.Files != nil || !exists(filepath.Join(w.box(), "a.txt")) {
+		t.Errorf("reply %+v", r)
+	}
+	if !w.logs.has("an agent gets no folder for files") {
+		t.Error("nobody hears why")
+	}
+}
+
 // A crash after the run, before its answer is committed: the next daemon sends the files with it.
 func TestFilesOverACrash(t *testing.T) {
 	w := carries(t, "true")

@@ -11,7 +11,7 @@ import (
 // collect copies the files that go with an answer, before the answer is stored: once that is committed, they are
 // ours to send, whatever becomes of the outbox. A turn that failed sends none.
 func (e *Engine) collect(row store.ClaimRow, r reply) reply {
-	if r.kind != channel.Reply && !r.mute || !e.hasFiles(row) {
+	if r.kind != channel.Reply && !r.mute || r.boxless || !e.hasFiles(row) {
 		return r
 	}
 	chat := chatOf(row)

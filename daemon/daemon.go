@@ -23,6 +23,7 @@ import (
 	"scv/daemon/live"
 	"scv/daemon/lock"
 	"scv/daemon/logfile"
+	"scv/daemon/media"
 	"scv/daemon/outbox"
 	"scv/daemon/process"
 	"scv/daemon/reconcile"
@@ -87,6 +88,7 @@ type Daemon struct {
 	live      *live.Pool
 	turns     *turn.Engine
 	outbox    *outbox.Outbox
+	media     media.Folders // files of chats
 	accounts  *reconcile.Loop
 	embedded  func() (*transport.Server, error) // waits for the one that beginTransport makes
 	transport *transport.Server
@@ -200,6 +202,7 @@ func (d *Daemon) steps() []step {
 		{"processes", d.openProcesses},
 		{"rooms", d.makeRooms},
 		{"accounts", d.prepareAccounts},
+		{"files", d.clearFiles},
 		{"end of the restart", d.holdChanges},
 		{"delegations", d.startRuns},
 		{"questions", d.startQuestions},

@@ -63,6 +63,7 @@ func (d *Daemon) keepHouse(ctx context.Context) error {
 				d.log.Error("cannot apply the store's retention", "err", err)
 			}
 			d.questions.forgetCodes()
+			d.sweepFiles()
 		}
 		d.removeSnapshots()
 		if n > 0 || !d.store.Fresh() {

@@ -65,6 +65,9 @@ func (d *Daemon) forgetAccount(ctx context.Context, id string) error {
 			return fmt.Errorf("cannot forget the messages of %q: %w", id, err)
 		}
 	}
+	if err := d.media.Forget(id); err != nil {
+		return err
+	}
 	d.locals.Delete(id)
 	err := d.store.Intend(ctx, func(tx *store.Intent) error { return tx.DeleteAccount(id) })
 	if err != nil {

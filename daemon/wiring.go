@@ -14,6 +14,7 @@ import (
 	"scv/daemon/delegation"
 	"scv/daemon/inbox"
 	"scv/daemon/live"
+	"scv/daemon/media"
 	"scv/daemon/outbox"
 	"scv/daemon/process"
 	"scv/daemon/reconcile"
@@ -26,6 +27,7 @@ import (
 
 // makeRooms makes the rooms and hands each what it needs of the others. Nothing runs yet.
 func (d *Daemon) makeRooms(context.Context) error {
+	d.media = media.In(d.home.Path)
 	d.web = channel.NewHTTP()
 	d.rooms.opened("connections to platforms", func() error { d.web.CloseIdleConnections(); return nil })
 	d.runs = delegation.New(delegation.Options{
@@ -46,11 +48,12 @@ func (d *Daemon) makeRooms(context.Context) error {
 	d.turns = turn.New(turn.Options{
 		Store: d.store, Clock: d.clock, Log: d.log, Runs: d.runs, Live: d.live, Agents: d.agents.Load,
 		Limits: d.turnLimits, Workspace: d.workspace, Typist: d.typist, Replied: d.wake, Reported: d.publishReport, WhyCut: d.whyCut,
+		Media: d.media, Carries: carries, Carrier: d.carrier,
 		Found: func() []agent.Found { return agent.Find(agent.LookPath(d.o.Environ)) },
 	})
 	d.outbox = outbox.New(outbox.Options{
 		Store: d.store, Log: d.log, Adapter: d.adapter,
-		Questions: d.questions, Delivered: d.delivered,
+		Questions: d.questions, Delivered: d.delivered, Media: d.media,
 	})
 	d.outages = newOutages(d)
 	d.accounts = reconcile.New(reconcile.Options{
@@ -77,8 +80,11 @@ func (d *Daemon) wake() {
 }
 
 func (d *Daemon) turnLimits() turn.Limits {
-	t := d.config.Load().Turns
-	return turn.Limits{Owner: t.Owner, Others: t.Others, Concurrent: t.Concurrent, Progress: t.Progress}
+	t, m := d.config.Load().Turns, d.config.Load().Media
+	return turn.Limits{
+		Owner: t.Owner, Others: t.Others, Concurrent: t.Concurrent, Progress: t.Progress,
+		OwnerFile: int64(m.OwnerMax) << 20, OthersImage: int64(m.OthersImageMax) << 20,
+	}
 }
 
 // firstLook is how long after a start the first look at all processes waits: whoever started the daemon

@@ -19,7 +19,15 @@ type Task struct {
 	Session   string            // the agent's own id of the conversation so far, or ""
 	Env       map[string]string // SCV_PARENT, SCV_DELEGATION_DEPTH, SCV_HOME
 	Workspace string            // absolute folder to work in
+	Received  string            // absolute folder of the files that came, which it may read besides; "" for none
+	Outbox    string            // absolute folder for files that are to go with the answer; "" for none
 }
+
+// OutboxVariable names Task.Outbox to an agent and what it starts.
+const OutboxVariable = "SCV_OUTBOX"
+
+// CanRead reports whether an agent can look at a file in a turn: nothing but a tool does that.
+func CanRead(t Task) bool { return t.Tools }
 
 // Run is a program to start for a task. Stdin is written only after the run is on record, then closed;
 // it is closed at once when Stdin is empty, since some agents wait for its end.
@@ -46,7 +54,8 @@ type Agent interface {
 	// Prepare says what to run. Its errors are sentences for the person who wrote; see Err*.
 	Prepare(Task) (Run, error)
 	// Answer reads what the program wrote to its standard output. exit is its exit code, -1 when a
-	// signal ended it. Its errors are sentences for the person who wrote and quote nothing.
+	// signal ended it. Its errors are sentences for the person who wrote and quote nothing. With
+	// ErrNoAnswer the Session holds.
 	Answer(out []byte, exit int) (Reply, error)
 }
 

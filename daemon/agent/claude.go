@@ -20,6 +20,9 @@ const claudeTools = "Bash,Edit,Write,NotebookEdit,Read,Glob,Grep,WebFetch,WebSea
 
 func (c claude) args(t Task, configured, env []string) []string {
 	args := claudeTurn(t.Session)
+	for _, folder := range t.folders() {
+		args = append(args, "--add-dir="+folder) // in one word: what follows would be taken for more folders
+	}
 	switch {
 	case hasAny(configured, "--permission-mode", "--dangerously-skip-permissions", "--allowedTools", "--allowed-tools"):
 		return args // the owner's own choice

@@ -93,6 +93,8 @@ func (c *cli) Answer(out []byte, exit int) (Reply, error) {
 	switch {
 	case err != nil && s.Why != "":
 		return Reply{}, &SaidError{Err: err, Said: s.Why}
+	case errors.Is(err, ErrNoAnswer): // it may have answered by a file
+		return Reply{Session: sessionName(s.Session)}, err
 	case err != nil:
 		return Reply{}, err
 	}

@@ -2,7 +2,10 @@ package agent
 
 import (
 	"bytes"
+	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // codex is Codex, run as `codex exec`. It has no mode without tools: in a read-only sandbox it still reads.
@@ -14,10 +17,25 @@ func (codex) args(t Task, configured, _ []string) []string {
 	if !hasAny(configured, "--sandbox", "-s", "--dangerously-bypass-approvals-and-sandbox", "--approve-for-me") {
 		args = append(args, "--sandbox", "workspace-write")
 	}
+	args = append(args, mayWrite(t.Outbox, configured)...)
 	if t.Session != "" {
 		args = append(args, "resume", t.Session)
 	}
 	return append(args, "-") // the prompt comes by stdin
+}
+
+// mayWrite lets the sandbox write to the outbox. It takes the place of a list in Codex's own config.toml, for
+// which there is no way to add to it; one in the agent's command holds instead.
+func mayWrite(outbox string, configured []string) []string {
+	named := func(arg string) bool { return strings.Contains(arg, "writable_roots") }
+	if outbox == "" || slices.ContainsFunc(configured, named) {
+		return nil
+	}
+	quoted, err := jsontext.AppendQuote(nil, outbox) // a string of TOML too
+	if err != nil {
+		return nil
+	}
+	return []string{"-c", "sandbox_workspace_write.writable_roots=[" + string(quoted) + "]"}
 }
 
 // codexEvent is a line of `codex exec --json`.

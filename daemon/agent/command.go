@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -131,10 +132,33 @@ func (p *perTurn) base(t Task) (Run, error) {
 	return Run{
 		Path:  path,
 		Args:  slices.Clone(p.conf.Command[1:]),
-		Env:   Environment(p.environ, keep, t.Env),
+		Env:   Environment(p.environ, keep, t.variables()),
 		Dir:   t.Workspace,
 		Stdin: strings.ReplaceAll(strings.ToValidUTF8(t.Prompt, "\uFFFD"), "\x00", "\uFFFD"),
 	}, nil
+}
+
+// variables are what an agent is told by its environment.
+func (t Task) variables() map[string]string {
+	if t.Outbox == "" {
+		return t.Env
+	}
+	own := maps.Clone(t.Env)
+	if own == nil {
+		own = map[string]string{}
+	}
+	own[OutboxVariable] = t.Outbox
+	return own
+}
+
+// folders are those besides the workspace.
+func (t Task) folders() (paths []string) {
+	for _, path := range []string{t.Received, t.Outbox} {
+		if path != "" {
+			paths = append(paths, path)
+		}
+	}
+	return paths
 }
 
 func (p *perTurn) find() (string, error) {

@@ -14,6 +14,9 @@ func (gemini) args(t Task, configured, _ []string) []string {
 	if !hasAny(configured, "--skip-trust") {
 		args = append(args, "--skip-trust") // the folder is the owner's choice
 	}
+	for _, folder := range t.folders() { // its tools for files stay in folders that it knows
+		args = append(args, "--include-directories="+folder)
+	}
 	if t.Session != "" {
 		args = append(args, "--resume", t.Session)
 	}

@@ -13,6 +13,8 @@ import (
 const (
 	maxDepth      = 16
 	maxConcurrent = 64
+	maxMiB        = 4096
+	maxKeepDays   = 36500
 	minSpan       = 10 * time.Millisecond
 	maxSpan       = 7 * 24 * time.Hour
 )
@@ -88,6 +90,9 @@ func counts(f file, c *Config, at lines) error {
 	}{
 		{"delegations.max_depth", f.Delegations.MaxDepth, &c.Delegations.MaxDepth, 0, maxDepth},
 		{"turns.concurrent", f.Turns.Concurrent, &c.Turns.Concurrent, 1, maxConcurrent},
+		{"media.owner_max_mib", f.Media.OwnerMax, &c.Media.OwnerMax, 0, maxMiB},
+		{"media.others_image_max_mib", f.Media.OthersImageMax, &c.Media.OthersImageMax, 0, maxMiB},
+		{"media.keep_days", f.Media.KeepDays, &c.Media.KeepDays, 1, maxKeepDays},
 	} {
 		if n.value == nil {
 			continue

@@ -21,6 +21,9 @@ const (
 	DefaultOthersTurn  = 300 * time.Second
 	DefaultConcurrent  = 4 // turns at once in one account
 	DefaultProgress    = 15 * time.Second
+	DefaultOwnerMax    = 50 // MiB of a file
+	DefaultOthersImage = 5  // MiB
+	DefaultKeepDays    = 365
 	DefaultLogLevel    = slog.LevelInfo
 	DefaultReconcile   = 2 * time.Second
 	DefaultStopGrace   = 5 * time.Second
@@ -37,6 +40,7 @@ type Config struct {
 	Notify      Notify
 	Delegations Delegations
 	Turns       Turns
+	Media       Media
 	Log         Log
 	Timing      Timing
 	Feishu      Platform // which is Lark too
@@ -70,6 +74,13 @@ type Turns struct {
 	Progress   time.Duration // of the owner, after which the chat hears what the agent does; 0 is never
 }
 
+// Media bounds the files that come with messages.
+type Media struct {
+	OwnerMax       int // MiB of a file from the owner; 0 fetches nothing at all
+	OthersImageMax int // MiB of a picture from anybody else, of whom nothing else is fetched; 0 is none
+	KeepDays       int // how long they are kept
+}
+
 // Log says what is logged.
 type Log struct {
 	Level slog.Level
@@ -98,7 +109,8 @@ func Default() Config {
 		Turns: Turns{
 			Owner: DefaultOwnerTurn, Others: DefaultOthersTurn, Concurrent: DefaultConcurrent, Progress: DefaultProgress,
 		},
-		Log: Log{Level: DefaultLogLevel},
+		Media: Media{OwnerMax: DefaultOwnerMax, OthersImageMax: DefaultOthersImage, KeepDays: DefaultKeepDays},
+		Log:   Log{Level: DefaultLogLevel},
 		Timing: Timing{
 			Reconcile: DefaultReconcile, StopGrace: DefaultStopGrace,
 			BackoffMin: DefaultBackoffMin, BackoffMax: DefaultBackoffMax, StableAfter: DefaultStableAfter,

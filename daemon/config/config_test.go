@@ -70,6 +70,10 @@ others = "10s"
 concurrent = 9
 progress = "7s"
 
+[media]
+owner_max_mib = 0
+others_image_max_mib = 2
+keep_days = 3
 [log]
 level = "warn"
 
@@ -102,6 +106,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		},
 		Notify: Notify{Owner: []string{"feishu:default", "local:default"}},
 		Turns:  Turns{Owner: time.Hour, Others: 10 * time.Second, Concurrent: 9, Progress: 7 * time.Second},
+		Media:  Media{OthersImageMax: 2, KeepDays: 3},
 		Log:    Log{Level: 4},
 		Timing: Timing{
 			Reconcile: 20 * time.Millisecond, StopGrace: 30 * time.Millisecond,

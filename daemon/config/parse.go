@@ -30,6 +30,11 @@ type file struct {
 		Concurrent *int    `toml:"concurrent"`
 		Progress   *string `toml:"progress"`
 	} `toml:"turns"`
+	Media struct {
+		OwnerMax       *int `toml:"owner_max_mib"`
+		OthersImageMax *int `toml:"others_image_max_mib"`
+		KeepDays       *int `toml:"keep_days"`
+	} `toml:"media"`
 	Log struct {
 		Level *string `toml:"level"`
 	} `toml:"log"`

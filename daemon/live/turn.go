@@ -32,6 +32,7 @@ type Ask struct {
 	About  store.Delegation
 	Once   bool // it ends with the turn: a background delegation, whose run is its own
 	Limit  time.Duration
+	Spent  time.Duration // of Limit, before
 	// Begin writes down that the turn begins, as a part of the run of that handle and before the agent hears of
 	// it, and numbers the turn.
 	Begin    func(ctx context.Context, handle string) (turn uint32, err error)
@@ -102,7 +103,7 @@ func (p *Pool) next(ctx context.Context, ask Ask, r *resident) (Outcome, error) 
 	if err := p.o.Runs.Working(ctx, r.handle, turn, ask.About.MessageID); err != nil {
 		p.o.Log.Error("cannot record that an agent works", "handle", r.handle, "err", err)
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, ask.Limit, errLimit)
+	limited, cancel := context.WithTimeoutCause(ctx, ask.Limit-ask.Spent, errLimit)
 	defer cancel()
 	return p.converse(ctx, limited, r, ask)
 }
@@ -130,7 +131,7 @@ func (p *Pool) first(ctx context.Context, ask Ask, with settings) (Outcome, erro
 	p.mu.Lock()
 	p.residents[ask.Key] = r
 	p.mu.Unlock()
-	limited, cancel := context.WithTimeoutCause(ctx, ask.Limit, errLimit)
+	limited, cancel := context.WithTimeoutCause(ctx, ask.Limit-ask.Spent, errLimit)
 	defer cancel()
 	stdin, stdout := run.Streams()
 	session, err := ask.Agent.Open(limited, ask.Task, stdin, stdout)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -72,30 +71,51 @@ func (b *Outbox) deliver(ctx context.Context, account string, adapter channel.Ad
 	if err != nil {
 		return err
 	}
-	sending, cancel := context.WithTimeout(ctx, sendTimeout)
-	defer cancel()
-	receipt, err := send(sending, adapter, p.out)
+	receipt, err := b.send(ctx, adapter, row, &p)
 	switch {
 	case err == nil:
 		if err := b.accepted(ctx, row, p, receipt); err != nil {
 			return err
 		}
 		b.o.Delivered(account, p.out, receipt)
-		return nil
+	case errors.Is(err, channel.ErrRefused) && p.file != nil:
+		b.o.Log.Warn("a file is not sent", "account", account, "kind", p.file.Kind, "err", err)
+		err = b.passed(ctx, row, p)
 	case errors.Is(err, channel.ErrRefused):
 		b.o.Log.Warn("the platform refused a message", "account", account, "kind", p.out.Kind)
-		return b.refused(ctx, row, p)
+		err = b.refused(ctx, row, p)
+	default:
+		return fmt.Errorf("cannot send to %q: %w", account, err)
 	}
-	return fmt.Errorf("cannot send to %q: %w", account, err)
+	return err
+}
+
+// send hands a parcel over, within its time.
+func (b *Outbox) send(ctx context.Context, adapter channel.Adapter, row store.OutboundRow, p *parcel) (channel.Receipt, error) {
+	limit := sendTimeout
+	if p.file != nil {
+		limit = fileTimeout
+		if err := b.attach(adapter, row, p); err != nil {
+			return channel.Receipt{}, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return send(ctx, adapter, p.out)
 }
 
 // parcel is what one send hands over.
 type parcel struct {
 	out     channel.Outgoing
+	part    int                 // its number
+	file    *store.Upload       // that it is; nil for a text
+	number  int                 // of the file
 	rest    string              // of the message's own text: what is not accepted yet
 	carried []store.OutboundRow // held replies whose text rides along
 }
 
+// pack makes the next part. Those of the text come first, and there is always one of them, though an empty one is
+// passed over: so files keep their numbers, whatever rides along.
 func (b *Outbox) pack(row store.OutboundRow, limit int) (p parcel, err error) {
 	o, text := row.Outbound, row.Outbound.Text
 	if carries(o) {
@@ -108,14 +128,23 @@ func (b *Outbox) pack(row store.OutboundRow, limit int) (p parcel, err error) {
 		}
 	}
 	parts := split(text, limit)
-	part := min(o.NextPart, len(parts)-1)
-	if p.rest = o.Text; part > 0 { // only a message not begun carries others
-		p.rest = strings.Join(parts[part:], "")
+	all := len(parts) + len(o.Files)
+	p.part = min(o.NextPart, all-1)
+	if text == "" && len(o.Files) > 0 {
+		p.part = max(p.part, 1)
 	}
 	p.out = channel.Outgoing{
-		ClientID: fmt.Sprintf("%s-%d", o.ClientID, part), Chat: o.Chat, Kind: channel.Kind(o.Kind),
-		Text: parts[part], InReplyTo: o.InReplyTo, ReplyHandle: o.ReplyHandle,
-		First: part == 0, Last: part == len(parts)-1,
+		ClientID: fmt.Sprintf("%s-%d", o.ClientID, p.part), Chat: o.Chat, Kind: channel.Kind(o.Kind),
+		InReplyTo: o.InReplyTo, ReplyHandle: o.ReplyHandle,
+		First: p.part == 0 || text == "" && p.part == 1, Last: p.part == all-1,
+	}
+	if n := p.part - len(parts); n >= 0 {
+		p.file, p.number = &o.Files[n], n
+		return p, nil
+	}
+	p.out.Text = parts[p.part]
+	if p.rest = o.Text; p.part > 0 { // only a message not begun carries others
+		p.rest = strings.Join(parts[p.part:], "")
 	}
 	return p, nil
 }
@@ -162,30 +191,42 @@ func (b *Outbox) attempt(ctx context.Context, account string, row store.Outbound
 // accepted is the one step from a part on its way to a part delivered. Its function, like any handed to
 // the store, may be run more than once before it counts.
 func (b *Outbox) accepted(ctx context.Context, row store.OutboundRow, p parcel, r channel.Receipt) error {
-	return b.o.Store.Deliver(ctx, func(tx *store.Delivery) error {
-		if !p.out.Last {
-			next := row.Outbound
-			next.NextPart++
-			return tx.UpdateOutbound(row.Account, row.Seq, next)
-		}
-		if id := row.Outbound.Question; id != "" {
+	err := b.o.Store.Deliver(ctx, func(tx *store.Delivery) error {
+		if id := row.Outbound.Question; id != "" && p.out.Last {
 			if err := b.o.Questions.Accepted(tx, id, r); err != nil {
 				return err
 			}
 		}
-		for _, old := range append(slices.Clone(p.carried), row) {
+		for _, old := range p.carried {
 			if err := tx.DeleteOutbound(old.Account, old.Seq); err != nil {
 				return err
 			}
 		}
-		return nil
+		return next(tx, row, p)
 	})
+	if err == nil && p.out.Last {
+		b.forgetFiles(row)
+	}
+	return err
+}
+
+// next moves a message past a part, or ends it.
+func next(tx *store.Delivery, row store.OutboundRow, p parcel) error {
+	if p.out.Last {
+		return tx.DeleteOutbound(row.Account, row.Seq)
+	}
+	rest := row.Outbound
+	rest.NextPart = p.part + 1
+	return tx.UpdateOutbound(row.Account, row.Seq, rest)
 }
 
 // refused keeps what the platform will not take for a later reply, without the parts it took, or drops
 // it. What it would have carried along stays held as it was.
 func (b *Outbox) refused(ctx context.Context, row store.OutboundRow, p parcel) error {
-	return b.o.Store.Deliver(ctx, func(tx *store.Delivery) error {
+	if row.Outbound.Text == "" && len(row.Outbound.Files) > 0 { // what rode along was refused; the files may not be
+		return b.passed(ctx, row, p)
+	}
+	err := b.o.Store.Deliver(ctx, func(tx *store.Delivery) error {
 		out := row.Outbound
 		if out.Question != "" {
 			if err := b.o.Questions.Refused(tx, out.Question); err != nil {
@@ -195,7 +236,11 @@ func (b *Outbox) refused(ctx context.Context, row store.OutboundRow, p parcel) e
 		if out.Transient || out.Question != "" {
 			return tx.DeleteOutbound(row.Account, row.Seq)
 		}
-		out.Held, out.Text, out.NextPart = true, p.rest, 0
+		out.Held, out.Text, out.NextPart, out.Files = true, p.rest, 0, nil
 		return tx.UpdateOutbound(row.Account, row.Seq, out)
 	})
+	if err == nil {
+		b.forgetFiles(row)
+	}
+	return err
 }

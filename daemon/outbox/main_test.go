@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"scv/daemon/channel"
+	"scv/daemon/media"
 	"scv/internal/clock"
 	"scv/store"
 	"scv/store/storetest"
@@ -32,6 +34,7 @@ func must(t testing.TB, err error) {
 type platform struct {
 	mu     sync.Mutex
 	max    int
+	most   int64 // bytes of a file; 0: it carries none
 	answer func(ctx context.Context, out channel.Outgoing) (channel.Receipt, error)
 	tried  []channel.Outgoing
 	times  []time.Time
@@ -47,6 +50,14 @@ func (p *platform) Send(ctx context.Context, out channel.Outgoing) (channel.Rece
 	p.mu.Unlock()
 	return answer(ctx, out)
 }
+
+// filer is a platform that carries files.
+type filer struct{ *platform }
+
+func (filer) Fetch(context.Context, channel.File, io.Writer, int64) error {
+	panic("not the outbox's to call")
+}
+func (f filer) MaxUpload(channel.FileKind) int64 { return f.most }
 
 func accept(_ context.Context, out channel.Outgoing) (channel.Receipt, error) {
 	return channel.Receipt{MessageID: "of " + out.ClientID, At: time.Now()}, nil
@@ -156,6 +167,9 @@ func (w *world) setGone(account string, gone bool) {
 func (w *world) adapter(account string) (channel.Adapter, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.platforms[account].most > 0 {
+		return filer{w.platforms[account]}, !w.gone[account]
+	}
 	return w.platforms[account], !w.gone[account]
 }
 
@@ -193,6 +207,8 @@ func inBubble(t *testing.T, test func(w *world)) {
 	})
 }
 
+func (w *world) media() media.Folders { return media.In(filepath.Dir(w.path)) }
+
 // run opens the store and runs an outbox; a second call is a restart.
 func (w *world) run() {
 	if w.stop != nil {
@@ -202,7 +218,7 @@ func (w *world) run() {
 	w.store = storetest.OpenAt(w.t, w.path, w.clk)
 	w.box = New(Options{
 		Store: w.store, Log: slog.New(slog.DiscardHandler), Questions: w.questions,
-		Adapter: w.adapter, Delivered: w.onDelivered,
+		Adapter: w.adapter, Delivered: w.onDelivered, Media: w.media(),
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

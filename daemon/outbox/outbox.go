@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"scv/daemon/channel"
+	"scv/daemon/media"
 	"scv/store"
 )
 
 // Bounds of one delivery (docs/rules.md §9): quick tries first, then doubling, for ever.
 const (
 	sendTimeout = 60 * time.Second
+	fileTimeout = 180 * time.Second // of a part that is a file
 	firstDelay  = time.Second
 	maxDelay    = 60 * time.Second
 	lookAgain   = 2 * time.Second // for an account whose adapter was not there yet
@@ -39,6 +41,7 @@ type Options struct {
 	Log       *slog.Logger
 	Adapter   func(account string) (channel.Adapter, bool)
 	Questions Questions
+	Media     media.Folders // where our copies of files are
 	// Delivered is called after a part's acceptance is committed.
 	Delivered func(account string, out channel.Outgoing, receipt channel.Receipt)
 }

@@ -1,12 +1,10 @@
 package reconcile
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"unicode"
 
-	"scv/daemon/channel"
 	"scv/wire"
 )
 
@@ -102,89 +100,4 @@ func known(s string) *string {
 		return nil
 	}
 	return &s
-}
-
-// Adapter is the account's adapter while it is starting, connected or disconnected. It serves for Send
-// and MaxText; its Send refuses once the attempt is over, ends with it, and never panics.
-func (l *Loop) Adapter(id string) (channel.Adapter, bool) {
-	if s := l.sender(id); s != nil {
-		return s, true
-	}
-	return nil, false
-}
-
-// Typist is that adapter where it is one.
-func (l *Loop) Typist(id string) (channel.Typist, bool) {
-	if s := l.sender(id); s != nil {
-		if inner, types := s.attempt.adapter.(channel.Typist); types {
-			return typist{s, inner}, true
-		}
-	}
-	return nil, false
-}
-
-// sender is nil while there is no adapter.
-func (l *Loop) sender(id string) *sender {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	a := l.accounts[id]
-	if a == nil || a.run == nil || a.run.asked || a.run.attempt == nil || a.run.attempt.adapter == nil {
-		return nil
-	}
-	return &sender{loop: l, in: a.run, attempt: a.run.attempt}
-}
-
-// sender is an adapter as others see it.
-type sender struct {
-	loop    *Loop
-	in      *instance
-	attempt *attempt
-}
-
-// Serve is the loop's alone.
-func (s *sender) Serve(context.Context) error { return errNotRunning }
-
-// MaxText is as the adapter said when it was made.
-func (s *sender) MaxText() int { return s.attempt.maxText }
-
-// Send hands a part to the adapter. Nothing takes the attempt's place before it returned, so it is
-// cancelled when the attempt ends.
-func (s *sender) Send(ctx context.Context, out channel.Outgoing) (receipt channel.Receipt, err error) {
-	err = s.use(ctx, func(ctx context.Context) error {
-		receipt, err = s.attempt.adapter.Send(ctx, out)
-		return err
-	})
-	return receipt, err
-}
-
-// use calls the adapter while its attempt lasts.
-func (s *sender) use(ctx context.Context, call func(ctx context.Context) error) error {
-	s.loop.mu.Lock()
-	if s.in.attempt != s.attempt || s.in.asked {
-		s.loop.mu.Unlock()
-		return errNotRunning
-	}
-	s.attempt.sends.Add(1)
-	s.loop.mu.Unlock()
-	defer s.attempt.sends.Done()
-
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(s.attempt.ctx, cancel)()
-	return s.loop.contain(s.in.account.id, func() error { return call(ctx) })
-}
-
-// typist is an adapter as whoever shows that it writes sees it.
-type typist struct {
-	sender *sender
-	inner  channel.Typist
-}
-
-func (t typist) TakesProgress() bool { return t.inner.TakesProgress() }
-
-func (t typist) Typing(ctx context.Context, chat, handle string) {
-	_ = t.sender.use(ctx, func(ctx context.Context) error { // nothing hangs on it
-		t.inner.Typing(ctx, chat, handle)
-		return nil
-	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"runtime"
 	"slices"
@@ -26,8 +27,9 @@ type play struct {
 	lives    time.Duration // 0: until it is asked to stop
 	ends     error         // with what, after lives
 	lingers  time.Duration // how long it goes on after it was asked to stop
-	sends    time.Duration // how long a send takes that ctx does not end
+	sends    time.Duration // how long a send or a fetch takes that ctx does not end
 	types    bool          // it can show that somebody is writing
+	carries  bool          // it is a Carrier
 }
 
 type contact struct {
@@ -169,8 +171,11 @@ func (w *world) make(d Desired, host channel.Host) (channel.Adapter, error) {
 		return nil, p.makeErr
 	}
 	adapter := &scripted{w, id, p, host}
-	if p.types {
+	switch {
+	case p.types:
 		return typing{adapter}, nil
+	case p.carries:
+		return &carrying{adapter}, nil
 	}
 	return adapter, nil
 }
@@ -189,6 +194,19 @@ func (y typing) Typing(ctx context.Context, _, _ string) {
 	<-ctx.Done()
 	time.Sleep(y.play.lingers)
 }
+
+// carrying is a scripted adapter that carries files.
+type carrying struct{ *scripted }
+
+func (c *carrying) Fetch(ctx context.Context, file channel.File, w io.Writer, limit int64) error {
+	if _, err := c.Send(ctx, channel.Outgoing{Text: file.Ref}); err != nil {
+		return err
+	}
+	_, err := fmt.Fprint(w, file.Ref, " of ", limit)
+	return err
+}
+
+func (c *carrying) MaxUpload(kind channel.FileKind) int64 { return int64(len(kind)) }
 
 type scripted struct {
 	w    *world

@@ -9,6 +9,7 @@ import (
 	"scv/daemon/agent"
 	"scv/daemon/channel"
 	"scv/daemon/delegation"
+	"scv/daemon/media"
 	"scv/store"
 	"scv/wire"
 )
@@ -19,6 +20,9 @@ type reply struct {
 	text    string
 	session string                 // the agent's own session id, when it has one
 	forget  bool                   // it does not know the session it had any more
+	mute    bool                   // the agent ended well and said nothing: files of its are an answer all the same
+	boxless bool                   // the turn had no outbox: what stands in it is none of this answer's
+	files   []media.Out            // that go with it
 	ended   wire.DelegationOutcome // how the run ended, where kind does not say it
 }
 
@@ -53,7 +57,15 @@ func (e *Engine) answer(ctx context.Context, listed store.ClaimRow) {
 	default:
 		r, handle, ok = e.work(ctx, row)
 	}
-	if ok && e.finish(ctx, row, r) && handle != "" {
+	if !ok {
+		return
+	}
+	r = e.collect(row, r)
+	if !e.finish(ctx, row, r) {
+		return
+	}
+	e.sent(row, r)
+	if handle != "" {
 		e.close(ctx, handle)
 	}
 }
@@ -97,7 +109,7 @@ func (e *Engine) goOn(ctx context.Context, row store.ClaimRow, run *delegation.R
 		_ = e.stop(run, "because its agent is no longer configured")
 		return noAgent(d.Agent), run.Handle, true
 	}
-	return e.watch(ctx, row, a, run)
+	return e.watch(ctx, row, a, run, 0)
 }
 
 func noAgent(name string) reply {
@@ -143,8 +155,14 @@ func (e *Engine) work(ctx context.Context, row store.ClaimRow) (r reply, handle 
 	if task.Session == "" && row.Claim.Root != "" { // the agent has not seen what the thread is about
 		task.Prompt = channel.Quote(row.Claim.Root, task.Prompt)
 	}
-	if stays, ok := a.(agent.Live); ok {
-		return e.converse(ctx, row, stays, task, handle, about)
+	spent := e.equip(ctx, row, &task)
+	if ctx.Err() != nil {
+		return reply{}, "", false
+	}
+	if stays, does := a.(agent.Live); does {
+		r, handle, ok = e.converse(ctx, row, stays, task, handle, about, spent)
+		r.boxless = task.Outbox == ""
+		return r, handle, ok
 	}
 	task.Env = e.o.Runs.Environment(handle, about)
 	run, err := a.Prepare(task)
@@ -163,7 +181,9 @@ func (e *Engine) work(ctx context.Context, row store.ClaimRow) (r reply, handle 
 		e.o.Log.Error("cannot start a run", "handle", handle, "err", err)
 		return failure("The agent " + a.Name() + " could not be started: " + reason(err)), "", ctx.Err() == nil
 	}
-	return e.watch(ctx, row, a, started)
+	r, handle, ok = e.watch(ctx, row, a, started, spent)
+	r.boxless = task.Outbox == ""
+	return r, handle, ok
 }
 
 // notBegun is a turn that left no trace: its account was logged out, its message was stopped first, the daemon

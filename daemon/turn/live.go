@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"errors"
+	"time"
 
 	"scv/daemon/agent"
 	"scv/daemon/channel"
@@ -16,12 +17,14 @@ import (
 // waited since its last turn goes on in its own.
 func (e *Engine) converse(
 	ctx context.Context, row store.ClaimRow, a agent.Live, task agent.Task, handle string, about store.Delegation,
+	spent time.Duration,
 ) (r reply, ended string, ok bool) {
 	var does doing
 	stop := e.showWork(ctx, row, a, does.get)
 	o, err := e.o.Live.Turn(ctx, live.Ask{
 		Key:   live.Key{Account: row.Account, Conversation: memory(row)},
-		Agent: a, Task: task, Handle: handle, About: about, Once: row.Claim.Job != nil, Limit: e.limit(row),
+		Agent: a, Task: task, Handle: handle, About: about, Once: row.Claim.Job != nil,
+		Limit: e.limit(row), Spent: spent,
 		Begin: func(ctx context.Context, handle string) (uint32, error) {
 			return e.mark(ctx, row, handle, a.Name(), SessionFolder(task.Tools, task.Workspace))
 		},
@@ -59,7 +62,9 @@ func (e *Engine) spoken(row store.ClaimRow, a agent.Live, o live.Outcome) reply 
 		}
 		return failure(o.Err.Error())
 	case o.Err != nil:
-		return failure(o.Err.Error() + said)
+		r := failure(o.Err.Error() + said)
+		r.mute = errors.Is(o.Err, agent.ErrNoAnswer)
+		return r
 	}
 	return reply{kind: channel.Reply, text: o.Reply.Text}
 }

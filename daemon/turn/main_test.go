@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"scv/daemon/channel"
 	"scv/daemon/delegation"
 	"scv/daemon/live"
+	"scv/daemon/media"
 	"scv/daemon/process"
 	"scv/internal/clock"
 	"scv/internal/testexe"
@@ -126,6 +128,9 @@ type world struct {
 	found  []agent.Found
 	folder error
 	typist channel.Typist
+
+	carrier *carrier    // nil: the platform carries no files
+	away    atomic.Bool // it does not run now
 }
 
 // newWorld has one agent, which follows a script.
@@ -188,6 +193,11 @@ func (w *world) open() {
 		Typist:    func(string) (channel.Typist, bool) { return w.typist, w.typist != nil },
 		Workspace: func(store.Account) (string, error) { return w.home, w.folder }, Replied: func() {}, WhyCut: func(string) string { return "" },
 		Reported: func(string, wire.DelegationOutcome) {},
+		Media:    media.In(w.home),
+		Carries:  func(string) bool { return w.carrier != nil },
+		Carrier: func(string) (channel.Carrier, bool) {
+			return w.carrier, w.carrier != nil && !w.away.Load()
+		},
 	})
 }
 

@@ -105,7 +105,7 @@ func (e *Engine) settle(tx *store.Delivery, row store.ClaimRow, r reply) error {
 	_, err = tx.AddOutbound(row.Account, store.Outbound{
 		Kind: string(kind), Chat: row.Claim.Chat, Conversation: row.Claim.Conversation,
 		InReplyTo: answered(row), ReplyHandle: row.Claim.ReplyHandle,
-		Text: text, ClientID: clientID(row), Queued: e.o.Clock.Now(),
+		Text: text, Files: uploads(r.files), ClientID: clientID(row), Queued: e.o.Clock.Now(),
 	})
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"scv/daemon/channel"
 	"scv/daemon/delegation"
 	"scv/daemon/live"
+	"scv/daemon/media"
 	"scv/internal/clock"
 	"scv/store"
 	"scv/wire"
@@ -35,6 +36,9 @@ type Limits struct {
 	Others     time.Duration // a turn of anyone else
 	Concurrent int           // turns at once in one account
 	Progress   time.Duration // of the owner, after which the chat hears what the agent does; 0 is never
+
+	OwnerFile   int64 // bytes of a file from the owner; 0 fetches none from anybody
+	OthersImage int64 // bytes of a picture from anybody else; 0 is none
 }
 
 // Options is what the daemon hands in.
@@ -52,6 +56,11 @@ type Options struct {
 	Workspace func(store.Account) (string, error)
 	// Typist shows in the chats of an account that somebody is writing, where its platform does.
 	Typist func(account string) (channel.Typist, bool)
+	// Media is where files of chats are kept.
+	Media media.Folders
+	// Carries says whether an account's platform carries files; Carrier is its adapter while it runs.
+	Carries func(account string) bool
+	Carrier func(account string) (channel.Carrier, bool)
 	// Replied is called after a reply is durable.
 	Replied func()
 	// WhyCut is why SCV itself ended the work of a run, as a sentence; "" where it did not.

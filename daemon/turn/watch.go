@@ -14,11 +14,13 @@ import (
 	"scv/wire"
 )
 
-// watch waits for the run, bounded by the turn's limit. A daemon that goes over to another release leaves it at
-// work.
-func (e *Engine) watch(ctx context.Context, row store.ClaimRow, a agent.Agent, run *delegation.Run) (reply, string, bool) {
+// watch waits for the run, bounded by the turn's limit, of which a part was spent before it began. A daemon that
+// goes over to another release leaves it at work.
+func (e *Engine) watch(
+	ctx context.Context, row store.ClaimRow, a agent.Agent, run *delegation.Run, spent time.Duration,
+) (reply, string, bool) {
 	limit := e.limit(row)
-	timer := time.NewTimer(limit - run.Lasted())
+	timer := time.NewTimer(limit - spent - run.Lasted())
 	defer timer.Stop()
 	defer e.showWork(ctx, row, a, printing(a, run))()
 	select {
@@ -97,7 +99,9 @@ func (e *Engine) verdict(row store.ClaimRow, a agent.Agent, result delegation.Re
 		if own, ok := errors.AsType[*agent.SaidError](err); ok {
 			result.Errors = []byte(own.Said) // better than the end of its stderr
 		}
-		return failure(err.Error() + e.lastSaid(row, result))
+		r := failure(err.Error() + e.lastSaid(row, result))
+		r.mute, r.session = errors.Is(err, agent.ErrNoAnswer), answer.Session
+		return r
 	}
 	text := answer.Text
 	if len(text) > MaxAnswer { // cleaning can make it longer

@@ -66,6 +66,17 @@ var All = []string{
 	SendBefore, SendAfter, RunFiles, CgroupMake, CgroupKill, CgroupRemove, SocketRemove,
 }
 
+// The points of files in and out of chats, which tests of their own walk: the local chat carries none.
+const (
+	MediaKeep   = "media.keep"   // a file that came is about to appear
+	MediaCopy   = "media.copy"   // copies of an agent's files are about to be durable; their answer is not
+	MediaAside  = "media.aside"  // what an interrupted turn left is put aside
+	MediaRemove = "media.remove" // copies that were sent, or what outlived its use
+)
+
+// Media lists them.
+var Media = []string{MediaKeep, MediaCopy, MediaAside, MediaRemove}
+
 // ServiceFile is where the file of a unit takes its place, in the hand's process.
 const ServiceFile = "service.file"
 

@@ -17,6 +17,8 @@ const (
 
 	Credentials = "credentials" // folder of what accounts sign in with
 
+	Media = "media" // folder of files that came with messages and that go with answers
+
 	Backups = "backup"  // folder of copies of the store
 	Restart = "restart" // folder of what is under way between two releases
 )

@@ -30,6 +30,12 @@ type Subject struct {
 	Acknowledged func(id string) bool
 	// Shown are the texts that the owner sees, in order.
 	Shown func() []string
+
+	// Of a Carrier. WriteFile is Write with a file in place of the text, Lose makes the platform forget all files,
+	// and ShownFiles are what the files hold that the owner sees, in order.
+	WriteFile  func(id string, kind channel.FileKind, name string, content []byte)
+	Lose       func()
+	ShownFiles func() []string
 }
 
 // Make makes an adapter that speaks to host. What it needs is cleaned up by t.
@@ -46,6 +52,14 @@ func Run(t *testing.T, make Make) {
 		name string
 		run  func(*testing.T, *bench)
 	}{
+		{"a file that came is fetched whole", fetched},
+		{"no more is fetched than was asked for", fetchedWithin},
+		{"a file that is gone is refused", fetchedTooLate},
+		{"a fetch is given up with its context", fetchGivenUp},
+		{"a file that fails to be written", fetchedToNowhere},
+		{"files are shown in order, with texts between", filesSent},
+		{"a file sent again is shown once", fileSentAgain},
+		{"a file as large as is taken", largestFile},
 		{"serve ends with its context", serveEnds},
 		{"contact is reported", contact},
 		{"messages arrive once and in order", messages},

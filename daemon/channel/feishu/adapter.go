@@ -240,8 +240,8 @@ func (a *Adapter) message(ctx context.Context, it item) channel.Message {
 	}
 	text, files := renderer{it.mentions, a.bot}.render(it.kind, it.content)
 	m.Text = text
-	for range files {
-		m.Files = append(m.Files, channel.File{})
+	for _, f := range files {
+		m.Files = append(m.Files, f.of(it.id))
 	}
 	if it.thread != "" { // there, parent and root only say which thread it is
 		m.ReplyHandle = inThread + it.id
@@ -263,4 +263,4 @@ func (a *Adapter) message(ctx context.Context, it item) channel.Message {
 	return m
 }
 
-var _ channel.Adapter = (*Adapter)(nil)
+var _ channel.Carrier = (*Adapter)(nil)

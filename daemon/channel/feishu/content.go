@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"scv/daemon/channel"
 )
 
 // This file makes plain text of what a message contains.
@@ -20,38 +22,55 @@ type renderer struct {
 	bot      string
 }
 
-// render is the text of a message and the number of files with it. A lone file has no text: there is
-// nothing in it that says what to do.
-func (r renderer) render(kind, content string) (text string, files int) {
+// attachment is a file in a message, as the platform names it.
+type attachment struct {
+	kind channel.FileKind
+	name string // "" where it has none
+	key  string // "" where the message does not say
+}
+
+// render is the text of a message and the files in it. A lone file has no text: there is nothing in it that says
+// what to do.
+func (r renderer) render(kind, content string) (text string, files []attachment) {
 	var c struct {
-		Text string `json:"text"`
-		Name string `json:"name"` // of a place
+		Text     string `json:"text"`
+		Name     string `json:"name"` // of a place
+		ImageKey string `json:"image_key"`
+		FileKey  string `json:"file_key"`
+		FileName string `json:"file_name"`
 	}
 	whole := read([]byte(content), &c) == nil
+	one := func(kind channel.FileKind, key string) []attachment { return []attachment{{kind, c.FileName, key}} }
 	switch kind {
 	case "text":
 		if !whole {
-			return "[a text that cannot be read]", 0
+			return "[a text that cannot be read]", nil
 		}
-		return r.named(c.Text), 0
+		return r.named(c.Text), nil
 	case "post":
 		return r.post(content)
-	case "image", "file", "audio", "media":
-		return "", 1
+	case "image":
+		return "", one(channel.Image, c.ImageKey)
+	case "file":
+		return "", one(channel.Document, c.FileKey)
+	case "audio": // the platform puts none of it into words
+		return "", one(channel.Voice, c.FileKey)
+	case "media":
+		return "", one(channel.Video, c.FileKey)
 	case "sticker":
-		return "[sticker]", 0
+		return "[sticker]", nil
 	case "share_chat":
-		return "[a group's card]", 0
+		return "[a group's card]", nil
 	case "share_user":
-		return "[a person's card]", 0
+		return "[a person's card]", nil
 	case "location":
-		return strings.TrimSpace("[location "+c.Name) + "]", 0
+		return strings.TrimSpace("[location "+c.Name) + "]", nil
 	case "interactive":
-		return r.card(content), 0
+		return r.card(content), nil
 	case "merge_forward":
-		return "[forwarded messages]", 0
+		return "[forwarded messages]", nil
 	}
-	return "[" + kind + " message]", 0
+	return "[" + kind + " message]", nil
 }
 
 // named puts names where a text has keys. A longer key comes first: @_user_1 must not eat into @_user_10.
@@ -86,15 +105,17 @@ type postPart struct {
 	UserID   string `json:"user_id"` // the mention's key
 	UserName string `json:"user_name"`
 	Emoji    string `json:"emoji_type"`
+	ImageKey string `json:"image_key"`
+	FileKey  string `json:"file_key"`
 }
 
 // post reads rich text, which may be wrapped in the name of a language.
-func (r renderer) post(content string) (text string, files int) {
+func (r renderer) post(content string) (text string, files []attachment) {
 	var p richText
 	if err := read([]byte(content), &p); err != nil || p.Content == nil {
 		var wrapped map[string]jsontext.Value
 		if read([]byte(content), &wrapped) != nil {
-			return "[a post that cannot be read]", 0
+			return "[a post that cannot be read]", nil
 		}
 		for _, inner := range wrapped {
 			if read(inner, &p) == nil && p.Content != nil {
@@ -106,10 +127,10 @@ func (r renderer) post(content string) (text string, files int) {
 	for _, paragraph := range p.Content {
 		var line strings.Builder
 		for _, part := range paragraph {
-			shown, isFile := r.part(part)
+			shown, file := r.part(part)
 			line.WriteString(shown)
-			if isFile {
-				files++
+			if file != nil {
+				files = append(files, *file)
 			} else if strings.TrimSpace(shown) != "" {
 				worded = true
 			}
@@ -122,22 +143,22 @@ func (r renderer) post(content string) (text string, files int) {
 	return strings.TrimSpace(strings.Join(lines, "\n")), files
 }
 
-func (r renderer) part(p postPart) (shown string, isFile bool) {
+func (r renderer) part(p postPart) (shown string, file *attachment) {
 	switch p.Tag {
 	case "a":
 		if p.Href != "" && p.Href != p.Text {
-			return p.Text + " (" + p.Href + ")", false
+			return p.Text + " (" + p.Href + ")", nil
 		}
 	case "at":
-		return r.at(p), false
+		return r.at(p), nil
 	case "img":
-		return "[image]", true
+		return "[image]", &attachment{kind: channel.Image, key: p.ImageKey}
 	case "media":
-		return "[video]", true
+		return "[video]", &attachment{kind: channel.Video, key: p.FileKey}
 	case "emotion":
-		return "[" + p.Emoji + "]", false
+		return "[" + p.Emoji + "]", nil
 	}
-	return p.Text, false
+	return p.Text, nil
 }
 
 func (r renderer) at(p postPart) string {

@@ -13,32 +13,37 @@ func TestContent(t *testing.T) {
 	}}
 	for _, c := range []struct {
 		kind, content, text string
-		files               int
+		files               string // their kinds, names and keys
 	}{
-		{"text", `{"text":"@_user_1 ask @_user_10 and @_user_2"}`, "ask @Xu and @王", 0},
-		{"text", `{"text":"  "}`, "", 0},
-		{"text", `{`, "[a text that cannot be read]", 0},
+		{"text", `{"text":"@_user_1 ask @_user_10 and @_user_2"}`, "ask @Xu and @王", ""},
+		{"text", `{"text":"  "}`, "", ""},
+		{"text", `{`, "[a text that cannot be read]", ""},
 		{
 			"post", `{"title":"Plan","content":[[{"tag":"at","user_id":"@_user_1"},{"tag":"text","text":"see "},{"tag":"a","text":"this","href":"https://x"}],` +
 				`[{"tag":"img","image_key":"k"},{"tag":"emotion","emoji_type":"SMILE"},{"tag":"at","user_id":"@_all","user_name":"everyone"}],[{"tag":"code_block","text":"go vet"}]]}`,
-			"Plan\nsee this (https://x)\n[image][SMILE]@everyone\ngo vet", 1,
+			"Plan\nsee this (https://x)\n[image][SMILE]@everyone\ngo vet", "image::k ",
 		},
-		{"post", `{"zh_cn":{"title":"","content":[[{"tag":"text","text":"你好"}]]}}`, "你好", 0},
-		{"post", `{"title":"","content":[[{"tag":"img"}],[{"tag":"media"}]]}`, "", 2},
-		{"post", `[]`, "[a post that cannot be read]", 0},
-		{"image", `{"image_key":"k"}`, "", 1},
-		{"file", `{"file_key":"k","file_name":"a"}`, "", 1},
-		{"audio", `{"file_key":"k"}`, "", 1},
-		{"media", `{"file_key":"k"}`, "", 1},
-		{"sticker", `{}`, "[sticker]", 0},
-		{"location", `{"name":"Office"}`, "[location Office]", 0},
-		{"interactive", `{"title":"T","elements":[[{"tag":"text","text":"hello"},{"tag":"button","text":"Go"}]]}`, "[card] T\nhello\nGo", 0},
-		{"interactive", `{"text":"` + strings.Repeat("是", 2000) + `"}`, "[card] " + strings.Repeat("是", 665) + "…", 0},
-		{"vote", `{}`, "[vote message]", 0},
+		{"post", `{"zh_cn":{"title":"","content":[[{"tag":"text","text":"你好"}]]}}`, "你好", ""},
+		{"post", `{"title":"","content":[[{"tag":"img"}],[{"tag":"media","file_key":"v","image_key":"still"}]]}`, "", "image:: video::v "},
+		{"post", `[]`, "[a post that cannot be read]", ""},
+		{"image", `{"image_key":"k"}`, "", "image::k "},
+		{"file", `{"file_key":"k","file_name":"a"}`, "", "document:a:k "},
+		{"audio", `{"file_key":"k"}`, "", "voice::k "},
+		{"media", `{"file_key":"k","image_key":"still","file_name":"m.mp4"}`, "", "video:m.mp4:k "},
+		{"file", `{`, "", "document:: "},
+		{"sticker", `{}`, "[sticker]", ""},
+		{"location", `{"name":"Office"}`, "[location Office]", ""},
+		{"interactive", `{"title":"T","elements":[[{"tag":"text","text":"hello"},{"tag":"button","text":"Go"}]]}`, "[card] T\nhello\nGo", ""},
+		{"interactive", `{"text":"` + strings.Repeat("是", 2000) + `"}`, "[card] " + strings.Repeat("是", 665) + "…", ""},
+		{"vote", `{}`, "[vote message]", ""},
 	} {
 		text, files := r.render(c.kind, c.content)
-		if text != c.text || files != c.files {
-			t.Errorf("%s %.60s: %q with %d files, want %q with %d", c.kind, c.content, text, files, c.text, c.files)
+		var got string
+		for _, f := range files {
+			got += string(f.kind) + ":" + f.name + ":" + f.key + " "
+		}
+		if text != c.text || got != c.files {
+			t.Errorf("%s %.60s: %q with %q, want %q with %q", c.kind, c.content, text, got, c.text, c.files)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func TestMessages(t *testing.T) {
 		owner(channel.Message{ID: quoting, Text: "yes", ReplyHandle: quoting, Quotes: said, Quoted: "hello"}),
 		{ID: called, Chat: group, Sender: "ou_x", Text: "look", ReplyHandle: called},
 		owner(channel.Message{ID: inside, Text: "more", ReplyHandle: "thread:" + inside}),
-		owner(channel.Message{ID: image, ReplyHandle: image, Files: []channel.File{{}}}),
+		owner(channel.Message{ID: image, ReplyHandle: image, Files: []channel.File{{Kind: channel.Image}}}),
 		owner(channel.Message{ID: bundle, Text: "[forwarded messages]\n- hello", ReplyHandle: bundle}),
 		owner(channel.Message{ID: last, Text: "last", ReplyHandle: last}),
 	}
@@ -44,6 +44,12 @@ func TestMessages(t *testing.T) {
 	for i, m := range got {
 		if m.SentAt.IsZero() || m.ID == inside && m.Thread == "" {
 			t.Errorf("message %+v", m)
+		}
+		for n := range m.Files { // TestFilesComeIn follows them
+			if m.Files[n].Ref == "" {
+				t.Errorf("a file cannot be found: %+v", m)
+			}
+			m.Files[n].Ref = ""
 		}
 		if m.SentAt, m.Thread = (time.Time{}), ""; !reflect.DeepEqual(m, want[i]) {
 			t.Errorf("got  %+v\nwant %+v", m, want[i])

@@ -38,11 +38,11 @@ type sendAnswer struct {
 
 // Send sends one part: as a reply to the message it has the handle of, else into its chat.
 func (a *Adapter) Send(ctx context.Context, out channel.Outgoing) (channel.Receipt, error) {
-	content, err := json.Marshal(map[string]string{"text": harmless(out.Text)})
+	kind, content, err := a.content(ctx, out)
 	if err != nil {
-		return channel.Receipt{}, fmt.Errorf("%w: it is no text", channel.ErrRefused)
+		return channel.Receipt{}, a.sendFailed(ctx, err)
 	}
-	body := sendBody{Kind: "text", Content: string(content), UUID: uuid(out.ClientID)}
+	body := sendBody{Kind: kind, Content: content, UUID: uuid(out.ClientID)}
 	got, err := a.reply(ctx, out, body)
 	if err != nil {
 		return channel.Receipt{}, a.sendFailed(ctx, err)
@@ -51,6 +51,18 @@ func (a *Adapter) Send(ctx context.Context, out channel.Outgoing) (channel.Recei
 		a.learn(owned{got.Data.Chat, millis(got.Data.Created)})
 	}
 	return channel.Receipt{MessageID: got.Data.ID, At: millis(got.Data.Created)}, nil
+}
+
+// content is what a part says, as the platform wants it: a text, or a file that it has taken before.
+func (a *Adapter) content(ctx context.Context, out channel.Outgoing) (kind, content string, err error) {
+	if out.File != nil {
+		return a.uploaded(ctx, *out.File)
+	}
+	text, err := json.Marshal(map[string]string{"text": harmless(out.Text)})
+	if err != nil {
+		return "", "", fmt.Errorf("%w: it is no text", channel.ErrRefused)
+	}
+	return "text", string(text), nil
 }
 
 // reply follows the handle. Where a thread cannot be replied to, its chat can be.
@@ -81,7 +93,7 @@ func (a *Adapter) unprompted(ctx context.Context, chat string, body sendBody) (s
 func (a *Adapter) sendFailed(ctx context.Context, err error) error {
 	refusal, answered := errors.AsType[*answer](err)
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, errors.Is(err, channel.ErrRefused):
 	case !answered || refusal.status >= 500:
 		a.doubt(err)
 	case refusal.fate == refused:

@@ -88,26 +88,35 @@ func CheckSecret(ctx context.Context, base *http.Client, platform Platform, c Cr
 	return err
 }
 
-// call makes one call with a token. A token that is no good any more is fetched afresh, once.
+// call makes one call with a token and reads its answer.
 func call[T any](ctx context.Context, a *api, make func() (*http.Request, error)) (v T, err error) {
+	err = a.withToken(ctx, make, func(request *http.Request) error {
+		v, err = ask[T](&a.client, request, codes)
+		return err
+	})
+	return v, err
+}
+
+// withToken makes a request and sends it with a token. One that is no good any more is fetched afresh, once.
+func (a *api) withToken(ctx context.Context, make func() (*http.Request, error), send func(*http.Request) error) error {
 	for try := 0; ; try++ {
 		token, err := a.bearer(ctx)
 		if err != nil {
-			return v, err
+			return err
 		}
 		request, err := make()
 		if err != nil {
-			return v, err
+			return err
 		}
 		request.Header.Set("Authorization", "Bearer "+token)
-		v, err = ask[T](&a.client, request, codes)
+		err = send(request)
 		refusal, refused := errors.AsType[*answer](err)
 		if !refused || !refusal.token {
-			return v, err
+			return err
 		}
 		a.drop(token)
 		if try > 0 {
-			return v, err
+			return err
 		}
 	}
 }

@@ -46,8 +46,45 @@ func TestConformance(t *testing.T) {
 				}
 				return texts
 			},
+			WriteFile: func(id string, kind channel.FileKind, name string, content []byte) {
+				p.Say(chat, app.Owner, "", feishutest.ID(id+name), fileOf(kind, name, content))
+			},
+			Lose: func() {
+				p.Inject(feishutest.Fault{Route: feishutest.Resource, Status: 400, Code: 234003, Times: -1})
+			},
+			ShownFiles: func() (contents []string) {
+				for _, s := range p.Sent() {
+					if key := keyOf(s.Content); key != "" {
+						contents = append(contents, string(p.Blob(key)))
+					}
+				}
+				return contents
+			},
 		}
 	})
+}
+
+// fileOf is a message with a file of that kind.
+func fileOf(kind channel.FileKind, name string, content []byte) feishutest.Option {
+	switch kind {
+	case channel.Image:
+		return feishutest.Image(content)
+	case channel.Video:
+		return feishutest.Video(name, content)
+	case channel.Voice:
+		return feishutest.Audio(content)
+	}
+	return feishutest.File(name, content)
+}
+
+// keyOf is the key of the file that a message shows, "" for none.
+func keyOf(content string) string {
+	var c struct {
+		ImageKey string `json:"image_key"`
+		FileKey  string `json:"file_key"`
+	}
+	_ = read([]byte(content), &c)
+	return c.ImageKey + c.FileKey
 }
 
 // world is an adapter on a fake platform, with a host that keeps what it is given.

@@ -48,8 +48,33 @@ func TestConformance(t *testing.T) {
 			Write:        func(id, text string) { p.Say(bot.ID, bot.Owner, text, wechattest.ID(id)) },
 			Acknowledged: p.Acked,
 			Shown:        func() []string { return p.Shown(bot.ID, bot.Owner) },
+			WriteFile: func(id string, kind channel.FileKind, name string, content []byte) {
+				p.Say(bot.ID, bot.Owner, "", wechattest.ID(id+name), fileOf(kind, name, content))
+			},
+			Lose: func() { p.Inject(wechattest.Fault{Route: wechattest.Download, Status: 404, Times: -1}) },
+			ShownFiles: func() (contents []string) {
+				for _, s := range p.Sent() {
+					if s.File != nil && !s.Dropped {
+						contents = append(contents, string(s.File.Data))
+					}
+				}
+				return contents
+			},
 		}
 	})
+}
+
+// fileOf is a message with a file of that kind.
+func fileOf(kind channel.FileKind, name string, content []byte) wechattest.Option {
+	switch kind {
+	case channel.Image:
+		return wechattest.Image(content)
+	case channel.Video:
+		return wechattest.Video(content)
+	case channel.Voice:
+		return wechattest.Voice(content, "")
+	}
+	return wechattest.File(name, content)
 }
 
 // world is an adapter on a fake platform, with a host that keeps what it is given.

@@ -1,0 +1,50 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+
+	"scv/daemon/channel"
+	"scv/store"
+)
+
+// This file is about the parts of a message that are files.
+
+// attach completes a parcel with its file. What cannot be sent is refused: no platform, and no repair, will make
+// a file of ours out of what is none.
+func (b *Outbox) attach(adapter channel.Adapter, row store.OutboundRow, p *parcel) error {
+	carrier, carries := adapter.(channel.Carrier)
+	if !carries {
+		return fmt.Errorf("%w: it carries no files", channel.ErrRefused)
+	}
+	kind := channel.FileKind(p.file.Kind)
+	if most := carrier.MaxUpload(kind); p.file.Size > most {
+		return fmt.Errorf("%w: it takes %d bytes at most", channel.ErrRefused, most)
+	}
+	path, err := b.o.Media.Copy(row.Account, row.Outbound.ClientID, p.number, p.file.Size)
+	if err != nil {
+		return fmt.Errorf("%w: there is no such copy of ours: %w", channel.ErrRefused, err)
+	}
+	p.out.File = &channel.Upload{Path: path, Name: p.file.Name, Kind: kind, Size: p.file.Size}
+	return nil
+}
+
+// passed goes on with what comes after a file that is not sent.
+func (b *Outbox) passed(ctx context.Context, row store.OutboundRow, p parcel) error {
+	err := b.o.Store.Deliver(ctx, func(tx *store.Delivery) error { return next(tx, row, p) })
+	if err == nil && p.out.Last {
+		b.forgetFiles(row)
+	}
+	return err
+}
+
+// forgetFiles removes the copies that went with a message, once the commit that ends it is made. What a crash
+// leaves of them, the next start removes.
+func (b *Outbox) forgetFiles(row store.OutboundRow) {
+	if len(row.Outbound.Files) == 0 {
+		return
+	}
+	if err := b.o.Media.Done(row.Account, row.Outbound.ClientID); err != nil {
+		b.o.Log.Warn("copies of files are removed by the next start", "account", row.Account, "err", err)
+	}
+}

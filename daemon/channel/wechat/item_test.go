@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"pgregory.net/rapid"
 
 	"scv/daemon/channel"
 	"scv/daemon/channel/wechat/wechattest"
@@ -154,4 +155,45 @@ func TestContent(t *testing.T) {
 			t.Errorf("%s:\ngot  %+v\nwant %+v", c.name, got, c.want)
 		}
 	}
+}
+
+// Whatever stands in a message, what becomes of it is fit for the port, and nothing panics.
+func TestAnyMessage(t *testing.T) {
+	values := []string{`null`, `0`, `1`, `2`, `-1`, `1e3`, `""`, `"x"`, `"a\u0000b"`, `[]`, `{}`, `[null]`, `true`, `18446744073709551615`, `"\ud800"`}
+	names := []string{"message_id", "msg_id", "message_type", "from_user_id", "context_token", "group_id", "create_time_ms", "item_list"}
+	inside := []string{
+		"type", "msg_id", "text_item", "image_item", "voice_item", "file_item", "video_item", "ref_msg", "media", "full_url",
+		"encrypt_query_param", "aes_key", "aeskey", "file_name", "len", "text", "title", "svr_id", "message_item",
+	}
+	object := func(t *rapid.T, names []string, value *rapid.Generator[string]) string {
+		var members []string
+		for _, name := range names {
+			if rapid.Bool().Draw(t, name) {
+				members = append(members, `"`+name+`":`+value.Draw(t, "value of "+name))
+			}
+		}
+		return "{" + strings.Join(members, ",") + "}"
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		value := rapid.SampledFrom(values)
+		for range 3 { // objects in objects
+			deeper := value
+			value = rapid.OneOf(rapid.SampledFrom(values), rapid.Custom(func(t *rapid.T) string { return object(t, inside, deeper) }))
+		}
+		items := "[" + strings.Join(rapid.SliceOfN(value, 0, 4).Draw(t, "items"), ",") + "]"
+		others := object(t, names, value)
+		raw := with(strings.TrimSuffix(`"item_list":`+items+`,`+others[1:len(others)-1], ","))
+		m, ok := reader().message(raw)
+		if !ok {
+			return
+		}
+		if !isName(m.ID) || !isName(m.Chat) || !isName(m.Sender) || m.ReplyHandle == "" || m.Text == "" && len(m.Files) == 0 {
+			t.Fatalf("%s becomes %+v", raw, m)
+		}
+		for _, f := range m.Files {
+			if len(f.Ref) > maxRef || f.Size < 0 || f.Kind == "" {
+				t.Fatalf("%s has the file %+v", raw, f)
+			}
+		}
+	})
 }

@@ -22,7 +22,7 @@ NIGHTLY := Crashes|Failpoints|PowerCut|Damaged|Malformed|Spoofed|WhileARunRegist
 NIGHTLYRUNS := PidUsedAgain|EveryShape|JustAfterTheSpawn|FinishedRuns|ManyRuns|EachRunIs|WithoutEnd
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-wechat bench test test-agents test-platforms nightly check build install format vet staticcheck archtest generated
+.PHONY: help demo demo-feishu demo-wechat bench test test-agents test-platforms nightly check build install format vet staticcheck archtest generated
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,8 +31,11 @@ demo: build ## show what SCV does, in half a minute and without touching your fi
 	@$(BUILD) -ldflags "$(STAMP) -X main.version=99.0.0" -o bin/scv-next ./cmd/scv
 	@go run -buildvcs=false ./internal/demo -scv ./bin/scv -next ./bin/scv-next
 
-demo-wechat: build ## the same for an account of WeChat, against a fake one
-	@go run -buildvcs=false ./internal/demo -scv ./bin/scv -wechat
+demo-feishu: build ## the same for an account of Feishu, on a platform that the demo plays itself
+	@go run -buildvcs=false ./internal/demo -scv ./bin/scv -story feishu
+
+demo-wechat: build ## the same for an account of WeChat
+	@go run -buildvcs=false ./internal/demo -scv ./bin/scv -story wechat
 
 bench: ## the table of ratios
 	@go run -buildvcs=false ./internal/bench

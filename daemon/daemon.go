@@ -82,6 +82,7 @@ type Daemon struct {
 	runs      *delegation.Keeper
 	questions *questions
 	notices   notices
+	outages   *outages
 	inbox     *inbox.Inbox
 	live      *live.Pool
 	turns     *turn.Engine

@@ -52,14 +52,21 @@ func (d *Daemon) makeRooms(context.Context) error {
 		Store: d.store, Log: d.log, Adapter: d.adapter,
 		Questions: d.questions, Delivered: d.delivered,
 	})
+	d.outages = newOutages(d)
 	d.accounts = reconcile.New(reconcile.Options{
 		Desired: d.desired, Make: d.makeAdapter,
 		Receive: d.inbox.Receive, ReceiveTo: d.inbox.ReceiveTo, Cursor: d.inbox.Cursor,
-		Clock: d.clock, Log: d.log, Changed: d.outbox.Wake,
+		Clock: d.clock, Log: d.log, Changed: d.accountsChanged,
 		Interval: timing.Reconcile, StopGrace: timing.StopGrace,
 		MinDelay: timing.BackoffMin, MaxDelay: timing.BackoffMax, StableAfter: timing.StableAfter,
 	})
 	return nil
+}
+
+// accountsChanged passes a change of state on to those who live by it.
+func (d *Daemon) accountsChanged() {
+	d.outbox.Wake()
+	d.outages.Wake()
 }
 
 // wake makes every room that lives by the store look again.
@@ -108,6 +115,7 @@ func (d *Daemon) startWork(context.Context) error {
 	d.rooms.running("live agents", d.live.Run) // closed once no turn runs any more
 	d.rooms.running("turns", d.turns.Run)
 	d.rooms.running("accounts", d.accounts.Run)
+	d.rooms.running("outages", d.outages.Run)
 	d.rooms.running("restarts", d.restarting)
 	return nil
 }

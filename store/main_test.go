@@ -134,7 +134,7 @@ func fillStore(t testing.TB, s *Store) {
 	must(t, s.Deliver(ctx, func(d *Delivery) error {
 		if _, err := d.PutClaim("local:default", Claim{
 			MessageID: "m1", Conversation: "c", Chat: "main", Sender: "uid:1000", Owner: true,
-			Text: "secret-claim", ReplyHandle: "secret-handle-1", Claimed: now,
+			Text: "secret-claim", Root: "secret-root", ReplyHandle: "secret-handle-1", Claimed: now,
 			Files: []File{{Kind: "image", Size: 7, Ref: "secret-handle-4"}, {Kind: "document", Name: "secret-name.pdf", Ref: "secret-handle-5"}},
 		}); err != nil {
 			return err

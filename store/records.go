@@ -33,6 +33,7 @@ type Claim struct {
 	Handle       string      `json:"handle,omitzero"`  // of the run; set when the turn begins, before the spawn
 	Job          *Job        `json:"job,omitempty"`    // of a claim that no message made: a background delegation
 	Files        []File      `json:"files,omitempty"`  // what came with the message; the inbox bounds them
+	Root         string      `json:"root,omitzero"`    // secret, as Text: what its thread began with, for an agent that does not know it
 	Command      string      `json:"command,omitzero"` // a chatcommand.Command that takes its turn: no agent hears of it
 	Stop         bool        `json:"stop,omitzero"`    // its owner does not want an answer any more
 }
@@ -88,7 +89,7 @@ type Seen struct {
 	Order uint64 `json:"order"` // of its latest sighting
 }
 
-// Cursor is where the receiving of an account has come to. Key: <account>/<name>.
+// Cursor is what an account has come to, in its receiving and in an outage. Key: <account>/<name>.
 type Cursor struct {
 	Value string `json:"value"` // secret: opaque, and with some platforms a key to what comes next
 }

@@ -68,7 +68,7 @@ var (
 	tableClaims = &Table{
 		Name: "claims", Key: "<account>/<seq>", Writer: ByDelivery,
 		Doors:  []string{"PutClaim", "UpdateClaim", "DeleteClaim", "ForgetAccount"},
-		Secret: []string{"text", "reply_handle", "files/name", "files/ref"},
+		Secret: []string{"text", "root", "reply_handle", "files/name", "files/ref"},
 		Keep:   "until answered; the inbox bounds them", form: keyAccountSeq, read: readRecord[Claim],
 	}
 	tableOutbox = &Table{
@@ -89,9 +89,9 @@ var (
 	}
 	tableCursors = &Table{
 		Name: "cursors", Key: "<account>/<name>", Writer: ByDelivery,
-		Doors:  []string{"PutCursor", "ForgetAccount"},
+		Doors:  []string{"PutCursor", "MarkOutage", "DeleteOutage", "ForgetAccount"},
 		Secret: []string{"value"},
-		Keep:   "one record of an account, rewritten", form: keyAccountText, read: readRecord[Cursor],
+		Keep:   "two records of an account at most, rewritten", form: keyAccountText, read: readRecord[Cursor],
 	}
 	tableConversations = &Table{
 		Name: "conversations", Key: "<account>/<conversation>", Writer: ByDelivery,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,9 +26,10 @@ type agentRow struct {
 	Driver     string  `json:"driver"`          // "" for a plain command
 	Program    string  `json:"program"`         // as configured, or as people call it
 	Path       *string `json:"path"`            // nil: not found
-	Usable     bool    `json:"usable"`          // configured and found
+	Usable     bool    `json:"usable"`          // configured, and all that it needs is here
 	ToolFree   bool    `json:"tool_free"`       // has a proven mode without tools
 	Config     string  `json:"config,omitzero"` // what to put into config.toml
+	home       string  // of the SCV that it is, where that home does not exist
 }
 
 func (c *agentsCmd) Run(a *app) error {
@@ -63,7 +65,11 @@ func configuredAgents(cfg config.Config, environ []string) []agentRow {
 			row.Program = p.Program()
 		}
 		if path, err := lookPath(row.Program); err == nil {
-			row.Path, row.Usable = &path, true
+			row.Path = &path
+		}
+		err := agent.Ready(configured)
+		if row.Usable = err == nil; errors.Is(err, agent.ErrNoHome) {
+			row.home = commands[name].Home
 		}
 		rows = append(rows, row)
 	}
@@ -98,6 +104,8 @@ func (a *app) printAgents(rows []agentRow, file string, all bool) {
 		switch {
 		case r.Usable:
 			usable, look = "yes", good
+		case r.home != "":
+			usable, look = "no home", bad
 		case r.Configured:
 			usable, look = "not found", bad
 		}
@@ -114,6 +122,10 @@ func (a *app) adviseAgents(rows []agentRow, file string, all bool) {
 		switch {
 		case r.Usable:
 			configured = true
+		case r.home != "":
+			configured = true
+			a.say("\n%s: %s does not exist: mend home under [agents.%s] in %s, or begin that SCV: scv --home %s run",
+				line(r.Name), line(r.home), line(r.Name), line(file), line(shellWord(r.home)))
 		case r.Configured:
 			configured = true
 			a.say("\n%s is not on the PATH of this shell: install it, or mend command under [agents.%s] in %s", line(r.Program), line(r.Name), line(file))

@@ -19,6 +19,11 @@ type channelsLogin struct {
 	LoginURL    string `name:"login-url" placeholder:"URL" help:"WeChat: where signing in begins, if not at the usual place."`
 }
 
+func (*channelsLogin) Help() string {
+	return "Between feishu and lark the word chooses whose app the code is for. The sign-in itself begins at Feishu's host for " +
+		"both, as the platform has it: it tells by the person who scans which brand they use, and goes on there."
+}
+
 func (*channelsLogin) example() string { return "scv channels login wechat" }
 
 const (

@@ -79,6 +79,10 @@ func (b bound) words() (words, tail string) {
 	case "file":
 		tail = ", sha256 " + b.hash + ")"
 	case "commit":
+		if b.name == b.hash { // as a git hook names it
+			tail = " (for the commit " + b.hash + ")"
+			return tail, tail
+		}
 		tail = ", " + b.hash + ")"
 	default:
 		return "", ""

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"scv/wire"
 	"scv/wire/bus"
@@ -39,6 +40,8 @@ type patient struct {
 	home string
 	pid  uint32 // of the daemon that answered; 0 without one
 	down error  // why none did
+
+	canKeep func() bool // whether scv start can work here; asked once
 }
 
 // looks are made in this order; the daemon comes early, because others depend on whether it answers.
@@ -54,6 +57,10 @@ func (c *doctorCmd) Run(a *app) error {
 		return err
 	}
 	p := &patient{a: a, home: home}
+	p.canKeep = sync.OnceValue(func() bool {
+		k, err := a.keeper()
+		return err == nil && a.canKeep(k)
+	})
 	var all []finding
 	for _, look := range p.looks() {
 		if a.ctx.Err() != nil {
@@ -115,7 +122,11 @@ func (p *patient) lookAtDaemon() []finding {
 	switch exitCode(p.down) {
 	case exitOK:
 	case exitNoDaemon:
-		return []finding{{"daemon", shaky, "none is running", "start it: " + p.a.command("run") + ", or have it kept running: " + p.a.command("start")}}
+		todo := "start it: " + p.a.command("run")
+		if p.canKeep() {
+			todo += ", or have it kept running: " + p.a.command("start")
+		}
+		return []finding{{"daemon", shaky, "none is running", todo}}
 	default:
 		return []finding{{"daemon", broke, p.down.Error(), hintOf(p.down)}}
 	}

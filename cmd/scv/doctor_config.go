@@ -32,6 +32,13 @@ func (p *patient) lookAtAgents() []finding {
 			found = append(found, finding{"agent", fine, r.Name + " is " + *r.Path, ""})
 			continue
 		}
+		if r.home != "" {
+			found = append(found, finding{
+				"agent", broke, r.Name + ": the home of its SCV, " + r.home + ", does not exist",
+				"mend home under [agents." + r.Name + "] in " + filepath.Join(p.home, config.Name) + ", or begin that SCV: scv --home " + shellWord(r.home) + " run",
+			})
+			continue
+		}
 		found = append(found, finding{
 			"agent", broke, r.Name + ": " + r.Program + " is not on the PATH of this shell",
 			"install it, or write its whole path into " + filepath.Join(p.home, config.Name),

@@ -81,9 +81,12 @@ func (p *patient) lookAtCgroup() finding {
 	}
 	in, err := process.LookForCgroups(pid)
 	if err != nil {
+		todo := "start the daemon in a cgroup that this user may divide, as systemd gives its units"
+		if p.canKeep() {
+			todo = "have systemd keep the daemon, which then gives it cgroups: " + p.a.command("start")
+		}
 		return finding{
-			"cgroup", shaky, "runs get no cgroup of their own, so a process that hides from its run outlives a crash of the daemon: " + err.Error(),
-			"have systemd keep the daemon, which then gives it cgroups: " + p.a.command("start"),
+			"cgroup", shaky, "runs get no cgroup of their own, so a process that hides from its run outlives a crash of the daemon: " + err.Error(), todo,
 		}
 	}
 	runs, without := p.withoutCgroup()

@@ -7,7 +7,7 @@ import (
 	"scv/daemon/service"
 )
 
-// lookAtService looks at what keeps the daemon running. Where nothing was installed, nobody is asked.
+// lookAtService looks at what keeps the daemon running.
 func (p *patient) lookAtService() []finding {
 	k, err := p.a.keeper()
 	if err != nil {
@@ -19,7 +19,7 @@ func (p *patient) lookAtService() []finding {
 		return []finding{{"service", shaky, err.Error(), "make it readable, or remove it"}}
 	case standing == service.Absent:
 		todo := ""
-		if k.Present() {
+		if p.canKeep() {
 			todo = "to have it kept running: " + p.a.command("start")
 		}
 		return []finding{{"service", fine, "the daemon is not managed by " + k.Name(), todo}}

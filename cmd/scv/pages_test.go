@@ -119,26 +119,26 @@ func markdown(all []verbPage) string {
 	fmt.Fprintf(&b, "%s `--help` on any of them shows what is here too, `man docs/scv.1` all of it.\n\n", pageIntro)
 	b.WriteString("`--home DIR` goes with every command.\n\n| command | does |\n|---|---|\n")
 	for _, n := range all[0].verbs {
-		fmt.Fprintf(&b, "| [`scv %s`](#scv-%s) | %s |\n", n.Name, n.Name, cellText(n.Help))
+		fmt.Fprintf(&b, "| [`scv %s`](#scv-%s) | %s |\n", n.Name, n.Name, prose(n.Help))
 	}
 	fmt.Fprintf(&b, "\n**Exit codes**: %s\n", pageExits)
 	for _, p := range all[1:] {
 		fmt.Fprintf(&b, "\n## scv%s\n\n%s\n\n```\n%s\n```\n", p.path, p.node.Help, synopsis(p))
 		if p.node.Detail != "" {
-			fmt.Fprintf(&b, "\n%s\n", p.node.Detail)
+			fmt.Fprintf(&b, "\n%s\n", prose(p.node.Detail))
 		}
 		if len(p.flags)+len(p.values)+len(p.verbs) == 0 {
 			continue
 		}
 		b.WriteString("\n| | |\n|---|---|\n")
 		for _, n := range p.verbs {
-			fmt.Fprintf(&b, "| [`%s`](#scv%s-%s) | %s |\n", n.Name, strings.ReplaceAll(p.path, " ", "-"), n.Name, cellText(n.Help))
+			fmt.Fprintf(&b, "| [`%s`](#scv%s-%s) | %s |\n", n.Name, strings.ReplaceAll(p.path, " ", "-"), n.Name, prose(n.Help))
 		}
 		for _, v := range p.values {
-			fmt.Fprintf(&b, "| `%s` | %s |\n", v.Summary(), cellText(v.Help))
+			fmt.Fprintf(&b, "| `%s` | %s |\n", v.Summary(), prose(v.Help))
 		}
 		for _, f := range p.flags {
-			fmt.Fprintf(&b, "| `%s` | %s |\n", cellText(typedFlag(f)), cellText(f.Help))
+			fmt.Fprintf(&b, "| `%s` | %s |\n", cellText(typedFlag(f)), prose(f.Help))
 		}
 	}
 	b.WriteString("\n## Environment\n\n| | |\n|---|---|\n")
@@ -152,8 +152,11 @@ func markdown(all []verbPage) string {
 	return b.String()
 }
 
-// cellText is text inside a table's cell.
+// cellText is code inside a table's cell.
 func cellText(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
+
+// prose is text for Markdown, which would take <account> for a tag of HTML and show nothing.
+func prose(s string) string { return strings.ReplaceAll(cellText(s), "<", `\<`) }
 
 func manual(all []verbPage) string {
 	var b strings.Builder

@@ -132,7 +132,7 @@ func (p *printed) gitHook(text string) {
 		p.t.Errorf("pushed after a no: %s", out)
 	}
 	out, question, err := p.runs("yes", "", push...)
-	if err != nil || !strings.HasPrefix(question, "Push to main: a change? (for the commit ") {
+	if err != nil || !strings.HasPrefix(question, "Push to main: a change? (for the commit ") || strings.Contains(question, ", ") {
 		p.t.Errorf("after a yes: %v, asked %q\n%s", err, question, out)
 	}
 	git(p.t, p.dir, "push", "-q", "./other.git", "main:elsewhere") // asks nobody
@@ -177,6 +177,31 @@ func (p *printed) agentHook(settings string) {
 	for answer, want := range map[string]string{"yes": `"permissionDecision":"allow"`, "no": `"permissionDecision":"deny"`} {
 		if out, _, err := p.runs(answer, recorded(p.t, "pre_tool_use.json"), "sh", "-c", hook.Command); err != nil || !strings.Contains(out, want) {
 			p.t.Errorf("%s: %v, %s", answer, err, out)
+		}
+	}
+}
+
+// TestReadmeShowsTablesAsTheyAre: the tour prints tables of commands, which must look as these print them.
+func TestReadmeShowsTablesAsTheyAre(t *testing.T) {
+	d := startDaemon(t, newHome(t))
+	defer d.stop(t)
+	var printed strings.Builder
+	a := &app{stdout: &printed, now: time.Now, getenv: func(string) string { return "" }}
+	a.printDelegations(wire.DelegationSummary{Entries: []wire.DelegationInfo{{Handle: "parrot-83f59a", Agent: "parrot"}}})
+	printed.WriteString(at(t, d.home).scv("status").out)
+	var heads []string
+	for l := range strings.Lines(strings.Join(blocks(t, "A tour in one minute", ""), "")) {
+		if words := strings.Fields(l); len(words) > 2 && strings.ToUpper(words[0]+words[1]) == words[0]+words[1] {
+			heads = append(heads, strings.Join(words, " "))
+		}
+	}
+	if len(heads) != 2 {
+		t.Errorf("the tour shows the tables %q", heads)
+	}
+	said := strings.Join(strings.Fields(printed.String()), " ")
+	for _, head := range heads {
+		if !strings.Contains(said, head) {
+			t.Errorf("the README has a table %q; printed is %q", head, said)
 		}
 	}
 }

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"context"
 	"strings"
 	"time"
 
 	"scv/daemon/service"
-	"scv/wire"
-	"scv/wire/bus"
 )
 
 // now restarts the service at once, whatever goes on.
@@ -34,7 +31,7 @@ func (c *restartCmd) now(a *app) error {
 	case strange:
 		return a.notKept(k)
 	case !st.Active:
-		return failf(exitFailed, "start it: "+a.command("start"), "%s does not run: %s", line(k.Unit()), line(st.Words))
+		return failf(exitNoDaemon, "start it: "+a.command("start"), "%s does not run: %s", line(k.Unit()), line(st.Words))
 	}
 	a.sayCut()
 	if err := k.Restart(a.ctx); err != nil {
@@ -55,11 +52,15 @@ func (k *keeper) absent() (bool, error) {
 
 // notKept says what to do about a daemon that no manager keeps.
 func (a *app) notKept(k *keeper) error {
-	hint := "start it: " + a.command("start")
-	if _, held := service.HolderOf(k.home); held {
-		hint = "into a new release: " + a.command("restart --when-idle") + "; else " + a.command("stop") + ", and " + a.command("start")
+	start := a.command("run")
+	if a.canKeep(k) {
+		start = a.command("start")
 	}
-	return failf(exitFailed, hint, "%s does not keep the daemon of this home, so it cannot restart it", k.Name())
+	if _, held := service.HolderOf(k.home); !held {
+		return failf(exitNoDaemon, "start it: "+start, "no daemon is running for %s", line(k.home))
+	}
+	return failf(exitFailed, "into a new release: "+a.command("restart --when-idle")+"; else "+a.command("stop")+", and "+start,
+		"%s does not keep the daemon of this home, so it cannot restart it", k.Name())
 }
 
 // cutLimit is for a daemon that may hang, which is why it is restarted.
@@ -67,18 +68,7 @@ const cutLimit = 3 * time.Second
 
 // sayCut tells what a restart at once ends.
 func (a *app) sayCut() {
-	ctx, cancel := context.WithTimeout(a.ctx, cutLimit)
-	defer cancel()
-	var runs []string
-	err := a.exchange(ctx, func(ctx context.Context, client *bus.Client) error {
-		status, err := client.Control(ctx, wire.DelegationsCommand{})
-		for _, e := range status.Delegations.Entries {
-			if e.OwnerPID == status.PID && e.IdleSinceUnixSeconds == nil { // others outlive the daemon, or are taken up again
-				runs = append(runs, line(e.Handle))
-			}
-		}
-		return err
-	})
+	runs, _, err := a.runsAtWork()
 	switch {
 	case err != nil:
 		a.note("the daemon does not answer; it is restarted all the same")

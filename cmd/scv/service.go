@@ -84,6 +84,16 @@ func (a *app) reach(k *keeper) error {
 	return nil
 }
 
+// managerLimit is how long a manager may take to say that it is there.
+const managerLimit = 3 * time.Second
+
+// canKeep reports whether scv start can work here, so that nobody is told to try where it cannot.
+func (a *app) canKeep(k *keeper) bool {
+	ctx, cancel := context.WithTimeout(a.ctx, managerLimit)
+	defer cancel()
+	return k.Present() && k.Reach(ctx) == nil
+}
+
 // serveLimit is how long the first answer may take: a store may have to be looked through, or to migrate.
 const serveLimit = 2 * time.Minute
 

@@ -83,8 +83,7 @@ func (s *signals) count(sig os.Signal) {
 			s.cut()
 		}
 	case seen > limit:
-		signal.Stop(s.come)
-		_ = syscall.Kill(os.Getpid(), sig.(syscall.Signal)) // as it would have ended us by itself
+		os.Exit(128 + int(sig.(syscall.Signal))) // as it would have ended us by itself
 	case seen == limit:
 		s.deaf = time.After(sameAsk)
 		if say := s.patient.Load(); say != nil {

@@ -1,7 +1,12 @@
 package main
 
 import (
+	"context"
+	"strings"
+
 	"scv/daemon/service"
+	"scv/wire"
+	"scv/wire/bus"
 )
 
 type stopCmd struct{}
@@ -9,7 +14,8 @@ type stopCmd struct{}
 func (*stopCmd) Help() string {
 	return "What scv start has installed stays: the daemon comes back with your next login, or with scv start. A daemon " +
 		"that the service manager does not keep is asked to end by SIGTERM, once it is certain that it is the one which " +
-		"holds this home. Runs of agents end with the daemon. Exit code: 0 none runs any more, 1 one still does."
+		"holds this home. Runs that the daemon began end with it; an scv delegate that works in a shell goes on, and is " +
+		"named. Exit code: 0 none runs any more, 1 one still does."
 }
 
 func (*stopCmd) example() string { return "scv stop" }
@@ -19,6 +25,7 @@ func (c *stopCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	_, others, _ := a.runsAtWork() // a daemon that does not answer can still be stopped
 	stopped, err := a.stopUnit(k)
 	if err != nil {
 		return err
@@ -28,6 +35,7 @@ func (c *stopCmd) Run(a *app) error {
 		if !stopped {
 			a.say("no daemon runs for %s", line(k.home))
 		}
+		a.sayGoesOn(others)
 		return nil
 	}
 	a.note("%s does not keep the daemon that serves here, pid %d: asking it to stop", k.Name(), h.PID)
@@ -38,6 +46,7 @@ func (c *stopCmd) Run(a *app) error {
 		return failf(exitFailed, "see "+a.command("logs"), "%w", err)
 	}
 	a.say("the daemon has stopped, pid %d", h.PID)
+	a.sayGoesOn(others)
 	if again, held := service.HolderOf(k.home); held {
 		return failf(exitFailed, "stop it where it is kept running", "somebody has started it again, pid %d", again.PID)
 	}
@@ -67,4 +76,30 @@ func (a *app) stopUnit(k *keeper) (stopped bool, err error) {
 	_, forget := k.Advice()
 	a.note("it starts again with your next login; for good: %s", line(forget))
 	return true, nil
+}
+
+// sayGoesOn names the runs that did not end with the daemon: the next one takes them on record again.
+func (a *app) sayGoesOn(runs []string) {
+	if len(runs) > 0 {
+		a.note("still at work, each in the shell of its scv delegate: %s", strings.Join(runs, ", "))
+	}
+}
+
+// runsAtWork are the runs that end with the daemon, and those that other processes own and that go on.
+func (a *app) runsAtWork() (daemons, others []string, err error) {
+	ctx, cancel := context.WithTimeout(a.ctx, cutLimit)
+	defer cancel()
+	err = a.exchange(ctx, func(ctx context.Context, client *bus.Client) error {
+		status, err := client.Control(ctx, wire.DelegationsCommand{})
+		for _, e := range status.Delegations.Entries {
+			switch {
+			case e.OwnerPID != status.PID:
+				others = append(others, line(e.Handle))
+			case e.IdleSinceUnixSeconds == nil: // one without a turn is taken up again
+				daemons = append(daemons, line(e.Handle))
+			}
+		}
+		return err
+	})
+	return daemons, others, err
 }

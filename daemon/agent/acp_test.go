@@ -346,15 +346,30 @@ func TestACPBackgroundJobs(t *testing.T) {
 
 func TestNested(t *testing.T) {
 	dir, environ := bin(t, "scv", "other")
+	home := t.TempDir()
 	for program, command := range map[string][]string{"scv": nil, "other": {filepath.Join(dir, "other"), "-x"}} {
-		a := drive(&perTurn{name: "inner", conf: Command{Driver: "scv", Command: command, Home: "/home/me/.inner"}, environ: environ})
+		a := drive(&perTurn{name: "inner", conf: Command{Driver: "scv", Command: command, Home: home}, environ: environ})
 		run, err := a.Prepare(Task{Prompt: "s3cret", Tools: true, Owner: true, Env: map[string]string{"SCV_HOME": "/outer"}})
-		want := append(slices.Clone(command[min(1, len(command)):]), "--home", "/home/me/.inner", "agent")
+		want := append(slices.Clone(command[min(1, len(command)):]), "--home", home, "agent")
 		if err != nil || run.Path != filepath.Join(dir, program) || !slices.Equal(run.Args, want) || !slices.Contains(run.Env, "SCV_HOME=/outer") {
 			t.Errorf("%+v, %v", run, err)
 		}
 		if _, err := a.Prepare(Task{Tools: false, Owner: true}); !errors.Is(err, ErrNoToolFree) {
 			t.Error(err)
+		}
+	}
+}
+
+// A home that is not there is not made by being written wrong.
+func TestNestedWithoutItsHome(t *testing.T) {
+	dir, environ := bin(t, "scv")
+	for _, home := range []string{filepath.Join(dir, "gone"), filepath.Join(dir, "scv")} {
+		a := drive(&perTurn{name: "inner", conf: Command{Driver: "scv", Home: home}, environ: environ})
+		_, err := a.Prepare(Task{Prompt: "hello", Tools: true, Owner: true})
+		for _, err := range []error{err, Ready(a)} {
+			if !errors.Is(err, ErrNoHome) || !strings.Contains(err.Error(), home) || !strings.Contains(err.Error(), "[agents.inner]") {
+				t.Errorf("%s: %v", home, err)
+			}
 		}
 	}
 }

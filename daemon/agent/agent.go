@@ -82,6 +82,7 @@ var (
 	ErrNoToolFree   = errors.New("it has no proven mode without tools")
 	ErrNotOwner     = errors.New("only the owner may use it")
 	ErrNotFound     = errors.New("its program was not found")
+	ErrNoHome       = errors.New("the home of the SCV that it is does not exist")
 	ErrTooLong      = errors.New("the message is too long to be an argument")
 	ErrLikeOption   = errors.New("the message begins with a dash and could be read as an option")
 	ErrNoAnswer     = errors.New("it ended without an answer")

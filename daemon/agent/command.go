@@ -124,6 +124,9 @@ func (p *perTurn) base(t Task) (Run, error) {
 	if err != nil {
 		return Run{}, err
 	}
+	if err := p.checkHome(); err != nil {
+		return Run{}, err
+	}
 	keep := slices.Concat(ownEnv(p.conf.Driver, p.conf.Command[0]), p.conf.Env)
 	return Run{
 		Path:  path,

@@ -21,6 +21,7 @@ type Message struct {
 	Files       []File    // what came with it, not fetched yet
 	Quotes      string    // message id it quotes, or ""
 	Quoted      string    // text of what it quotes, where that is not part of Text
+	Root        string    // text of the message that its thread began with, where that is another and known; at most 16 KiB
 	ReplyHandle string    // what a reply must carry, or ""
 	SentAt      time.Time // the platform's send time; zero where it gives none
 	Terminal    bool      // local: a person typed it at a terminal

@@ -59,6 +59,9 @@ func command(f agentFile, a *Agent, at lines, key string) error {
 	if f.Command == nil && a.Driver != "" && a.Driver != "acp" {
 		return nil
 	}
+	if f.Command == nil {
+		return at.missing(key+".command", badCommand(nil))
+	}
 	if why := badCommand(a.Command); why != "" {
 		return at.wrong(key+".command", "%s", why)
 	}
@@ -82,12 +85,25 @@ func nestedHome(f agentFile, a *Agent, at lines, key string) error {
 	case a.Driver != "scv":
 		return nil
 	case f.Home == nil:
-		return at.wrong(key+".home", `it names the home of the SCV that is the agent, as "/home/me/.scv-work"`)
+		return at.missing(key+".home", `it names the home of the SCV that is the agent, as "/home/me/.scv-work"`)
+	case unexpanded(*f.Home) != "":
+		return at.wrong(key+".home", `%s: write the whole path, as "/home/me/.scv-work"`, unexpanded(*f.Home))
 	case !filepath.IsAbs(*f.Home) || strings.ContainsRune(*f.Home, 0):
 		return at.wrong(key+".home", `it is an absolute path, as "/home/me/.scv-work"`)
 	}
 	a.Home = filepath.Clean(*f.Home)
 	return nil
+}
+
+// unexpanded is why a path that a shell would read otherwise is none here; "" where it is plain.
+func unexpanded(path string) string {
+	switch {
+	case path == "~" || strings.HasPrefix(path, "~/"):
+		return "~ is not expanded here"
+	case strings.HasPrefix(path, "$"):
+		return "variables are not expanded here"
+	}
+	return ""
 }
 
 // commandExample shows how a command is written.
@@ -101,6 +117,8 @@ func badCommand(command []string) string {
 		return "the program, its first word, is empty; it is " + commandExample
 	case strings.ContainsRune(strings.Join(command, ""), 0):
 		return "it contains a NUL"
+	case unexpanded(command[0]) != "":
+		return unexpanded(command[0]) + `: write the whole path, as ["/home/me/bin/my-agent"]`
 	case strings.ContainsRune(command[0], '/') && !filepath.IsAbs(command[0]):
 		return "the program is a name on PATH or an absolute path"
 	}

@@ -56,10 +56,8 @@ func workspace(f file, c *Config, at lines) error {
 		return at.wrong("workspace", "it is empty; leave the key out for <home>/workspace")
 	case strings.ContainsRune(w, 0):
 		return at.wrong("workspace", "it contains a NUL")
-	case w == "~" || strings.HasPrefix(w, "~/"):
-		return at.wrong("workspace", "~ is not expanded here: write the whole path, as \"/home/me/code\"")
-	case strings.HasPrefix(w, "$"):
-		return at.wrong("workspace", "variables are not expanded here: write the whole path, as \"/home/me/code\"")
+	case unexpanded(w) != "":
+		return at.wrong("workspace", "%s: write the whole path, as \"/home/me/code\"", unexpanded(w))
 	case !filepath.IsAbs(w):
 		return at.wrong("workspace", "it is not an absolute path, as \"/home/me/code\"")
 	}

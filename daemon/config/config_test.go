@@ -32,6 +32,17 @@ func TestWithoutAFileTheDefaultsHold(t *testing.T) {
 	}
 }
 
+// Some editors begin a file with a mark that nobody sees.
+func TestAMarkOfUTF8IsNoMistake(t *testing.T) {
+	got, err := Load(home(t, "\uFEFFworkspace = \"/a\"\n[log]\nlevel = \"shout\""))
+	if err == nil || !strings.Contains(err.Error(), "line 3: ") {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err = Load(home(t, "\uFEFFworkspace = \"/a\"")); err != nil || got.Workspace != "/a" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 const everyKey = `
 workspace = "/srv/work/../code"
 
@@ -108,9 +119,9 @@ func TestEveryKeyIsRead(t *testing.T) {
 // Each mistake is one sentence that names the line and the key, and never the value.
 func TestMistakesAreNamed(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
-		{"unknown key", "\n[turns]\nowners = \"s3cret\"", `line 3: the key "turns.owners" is unknown`},
-		{"unknown table", "[turn]\nowner = \"s3cret\"", `line 1: the key "turn" is unknown`},
-		{"unknown key of an agent", "[agents.a]\ncommand = [\"a\"]\nkey = \"s3cret\"", `line 3: the key "agents.a.key" is unknown`},
+		{"unknown key", "\n[turns]\nowners = \"s3cret\"", `line 3: the key "turns.owners" is unknown: [turns] has concurrent, others, owner, progress`},
+		{"unknown table", "[turn]\nowner = \"s3cret\"", `line 1: the key "turn" is unknown: the file has agents, delegations, `},
+		{"unknown key of an agent", "[agents.a]\ncommand = [\"a\"]\nkey = \"s3cret\"", `line 3: the key "agents.a.key" is unknown: [agents.a] has command, driver, env, home, prompt`},
 		{"other case", "\n[turns]\nOwner = \"1s\"", `line 3: the key "turns.Owner" is unknown: keys are lower-case`},
 		{"other case inline", "agents = {a = {\nCommand = [\"s3cret\"]}}", `the key "agents.a.Command" is unknown: keys are lower-case`},
 		{"twice", "workspace = \"/s3cret\"\nworkspace = \"/b\"", `line 2: the value of "workspace" is wrong`},
@@ -133,7 +144,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"workspace with a NUL", "workspace = \"/s3cret\\u0000\"", `line 1: the value of "workspace" is wrong: it contains a NUL`},
 		{"agent name", "[agents.\"a b\"]\ncommand = [\"a\"]", `line 1: the value of "agents.a b" is wrong`},
 		{"long agent name", "[agents." + strings.Repeat("a", 33) + "]\ncommand = [\"a\"]", `line 1: `},
-		{"agent without a command", "[agents.a]\nprompt = \"stdin\"", `line 1: the value of "agents.a.command" is wrong`},
+		{"agent without a command", "[agents.a]\nprompt = \"stdin\"", `line 1: "agents.a.command" is missing: it lists the program and its arguments`},
 		{"empty program", "[agents.a]\ncommand = [\"\"]", `line 2: the value of "agents.a.command" is wrong`},
 		{"command as one string", "[agents.a]\ncommand = \"sh -c s3cret\"", `line 2: the value of "agents.a.command" is wrong: it is a list, the program and each argument in quotes of their own, as ["sh", "-c", "..."]`},
 		{"command of numbers", "[agents.a]\ncommand = [1]", `line 2: the value of "agents.a.command" is wrong: it is a list`},
@@ -141,7 +152,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"relative program", "[agents.a]\ncommand = [\"./s3cret\"]", `line 2: the value of "agents.a.command" is wrong`},
 		{"NUL", "[agents.a]\ncommand = [\"a\", \"b\\u0000\"]", `line 2: the value of "agents.a.command" is wrong`},
 		{"home of another driver", "[agents.a]\ndriver = \"codex\"\nhome = \"/s3cret\"", `line 3: the value of "agents.a.home" is wrong: it is for driver = "scv"`},
-		{"no home", "[agents.a]\ndriver = \"scv\"", `line 1: the value of "agents.a.home" is wrong: it names the home of the SCV`},
+		{"no home", "[agents.a]\ndriver = \"scv\"", `line 1: "agents.a.home" is missing: it names the home of the SCV`},
 		{"relative home", "[agents.a]\ndriver = \"scv\"\nhome = \"s3cret\"", `line 3: the value of "agents.a.home" is wrong: it is an absolute path`},
 		{"driver", "[agents.a]\ndriver = \"s3cret\"", `line 2: the value of "agents.a.driver" is wrong: it is one of acp, claude, codex, gemini, opencode, scv; leave`},
 		{"driver in another case", "[agents.a]\ndriver = \"Claude\"", `line 2: the value of "agents.a.driver" is wrong`},
@@ -149,7 +160,11 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"driver of a wrong type", "[agents.a]\ndriver = [\"claude\"]", `line 2: the value of "agents.a.driver" is wrong`},
 		{"driver with a prompt", "[agents.a]\ndriver = \"claude\"\nprompt = \"stdin\"", `line 3: the value of "agents.a.prompt" is wrong: it is for commands without a driver`},
 		{"driver with an empty command", "[agents.a]\ndriver = \"claude\"\ncommand = []", `line 3: the value of "agents.a.command" is wrong`},
-		{"protocol without a program", "[agents.a]\ndriver = \"acp\"", `line 1: the value of "agents.a.command" is wrong`},
+		{"protocol without a program", "[agents.a]\ndriver = \"acp\"", `line 1: "agents.a.command" is missing`},
+		{"program in ~", "[agents.a]\ncommand = [\"~/s3cret\"]", `line 2: the value of "agents.a.command" is wrong: ~ is not expanded here`},
+		{"home in ~", "[agents.a]\ndriver = \"scv\"\nhome = \"~/s3cret\"", `line 3: the value of "agents.a.home" is wrong: ~ is not expanded here`},
+		{"another script", "[turns]\n好 = 1", `line 2: invalid character at start of key: U+597D '好'`},
+		{"typographic quotes", "workspace = “/s3cret”", `line 1: unexpected character U+201C '“' at start of value`},
 		{"prompt", "[agents.a]\ncommand = [\"a\"]\nprompt = \"s3cret\"", `line 3: the value of "agents.a.prompt" is wrong`},
 		{"inline agent", "\n[agents]\na = {command = [\"a\"], prompt = \"s3cret\"}", `line 3: the value of "agents.a.prompt" is wrong`},
 		{"variable with a value", "[agents.a]\ncommand = [\"a\"]\nenv = [\"A=s3cret\"]", `line 3: the value of "agents.a.env" is wrong`},

@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
@@ -53,11 +57,15 @@ type agentFile struct {
 	Home    *string  `toml:"home"`
 }
 
+// mark begins a file that some editors save as UTF-8. It says nothing.
+const mark = "\uFEFF"
+
 func parse(data []byte) (Config, error) {
+	data = bytes.TrimPrefix(data, []byte(mark))
 	var f file
 	d := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
 	if err := d.Decode(&f); err != nil {
-		return Config{}, explain(err)
+		return Config{}, explain(err, data)
 	}
 	at := places(data)
 	if err := at.checkCase(); err != nil {
@@ -67,18 +75,18 @@ func parse(data []byte) (Config, error) {
 }
 
 // explain makes one sentence of the decoder's error. None of them quotes a value.
-func explain(err error) error {
+func explain(err error, data []byte) error {
 	if missing, ok := errors.AsType[*toml.StrictMissingError](err); ok && len(missing.Errors) > 0 {
 		e := missing.Errors[0]
 		line, _ := e.Position()
-		return fmt.Errorf("line %d: the key %q is unknown", line, dotted(e.Key()))
+		return fmt.Errorf("line %d: the key %q is unknown: %s", line, dotted(e.Key()), instead(e.Key()))
 	}
 	e, ok := errors.AsType[*toml.DecodeError](err)
 	if !ok {
 		return err
 	}
-	line, _ := e.Position()
-	what := strings.TrimPrefix(e.Error(), "toml: ")
+	line, column := e.Position()
+	what := whole(strings.TrimPrefix(e.Error(), "toml: "), data, line, column)
 	if kind, _, ok := strings.Cut(strings.TrimPrefix(what, "cannot decode TOML "), " into "); ok {
 		what = "it cannot be of the type " + kind
 	}
@@ -89,6 +97,47 @@ func explain(err error) error {
 		what = `it is a list, the program and each argument in quotes of their own, as ["sh", "-c", "..."]`
 	}
 	return fmt.Errorf("line %d: the value of %q is wrong: %s", line, dotted(e.Key()), what)
+}
+
+// whole puts the character that stands at a place where the decoder names its first byte alone, as if that
+// were one.
+func whole(what string, data []byte, line, column int) string {
+	text := bytes.Split(data, []byte{'\n'})
+	if line < 1 || line > len(text) || column < 1 || column > len(text[line-1]) {
+		return what
+	}
+	at := text[line-1][column-1:]
+	r, size := utf8.DecodeRune(at)
+	if size < 2 {
+		return what
+	}
+	return strings.Replace(what, fmt.Sprintf("%#U", rune(at[0])), fmt.Sprintf("%#U", r), 1)
+}
+
+// instead is which keys there are where an unknown one stands.
+func instead(key []string) string {
+	table, where := reflect.TypeFor[file](), "the file has "
+	for i, part := range key[:len(key)-1] {
+		switch next := keysOf(table)[part]; {
+		case table.Kind() == reflect.Map: // part is a name that a person has chosen
+			table = table.Elem()
+		case next == nil || next.Kind() != reflect.Struct && next.Kind() != reflect.Map:
+			return where + strings.Join(slices.Sorted(maps.Keys(keysOf(table))), ", ")
+		default:
+			table = next
+		}
+		where = "[" + dotted(key[:i+1]) + "] has "
+	}
+	return where + strings.Join(slices.Sorted(maps.Keys(keysOf(table))), ", ")
+}
+
+// keysOf is what may stand in a table of the file.
+func keysOf(table reflect.Type) map[string]reflect.Type {
+	keys := map[string]reflect.Type{}
+	for i := 0; table.Kind() == reflect.Struct && i < table.NumField(); i++ {
+		keys[table.Field(i).Tag.Get("toml")] = table.Field(i).Type
+	}
+	return keys
 }
 
 func dotted(key []string) string { return strings.Join(key, ".") }
@@ -157,11 +206,19 @@ func (at lines) checkCase() error {
 
 // wrong is an error about a key's value.
 func (at lines) wrong(key, format string, args ...any) error {
-	what := fmt.Sprintf(format, args...)
-	line, where := 0, key
-	for line == 0 && where != "" {
-		line = at[where]
-		where = where[:max(strings.LastIndexByte(where, '.'), 0)]
+	return fmt.Errorf("line %d: the value of %q is wrong: %s", at.nearest(key), key, fmt.Sprintf(format, args...))
+}
+
+// missing is an error about a key that must be there.
+func (at lines) missing(key, what string) error {
+	return fmt.Errorf("line %d: %q is missing: %s", at.nearest(key), key, what)
+}
+
+// nearest is the line of a key, or of the table where it would stand.
+func (at lines) nearest(key string) (line int) {
+	for line == 0 && key != "" {
+		line = at[key]
+		key = key[:max(strings.LastIndexByte(key, '.'), 0)]
 	}
-	return fmt.Errorf("line %d: the value of %q is wrong: %s", line, key, what)
+	return line
 }

@@ -142,7 +142,7 @@ func (b *Inbox) take(tx *store.Delivery, account string, settings store.Account,
 // clean makes what somebody else wrote fit to be kept: the store takes valid UTF-8 only, and one message
 // that it refuses would come again for ever.
 func clean(m channel.Message) channel.Message {
-	for _, s := range []*string{&m.Chat, &m.Sender, &m.Thread, &m.Text, &m.Quotes, &m.Quoted, &m.ReplyHandle} {
+	for _, s := range []*string{&m.Chat, &m.Sender, &m.Thread, &m.Text, &m.Quotes, &m.Quoted, &m.Root, &m.ReplyHandle} {
 		*s = strings.ToValidUTF8(*s, "\uFFFD")
 	}
 	m.Text = strings.TrimSpace(m.Text)
@@ -184,7 +184,7 @@ func prompt(m channel.Message) string {
 	if m.Quoted == "" {
 		return text
 	}
-	return "> " + strings.ReplaceAll(m.Quoted, "\n", "\n> ") + "\n\n" + text
+	return channel.Quote(m.Quoted, text)
 }
 
 func (b *Inbox) claim(tx *store.Delivery, account string, m channel.Message, owner bool, c chatcommand.Command) error {
@@ -195,6 +195,7 @@ func (b *Inbox) claim(tx *store.Delivery, account string, m channel.Message, own
 	_, err := tx.PutClaim(account, store.Claim{
 		MessageID: m.ID, Conversation: Conversation(m), Chat: m.Chat, Sender: m.Sender, Owner: owner,
 		Text: prompt(m), ReplyHandle: m.ReplyHandle, Claimed: b.o.Clock.Now(), Files: kept(m.Files), Command: string(c),
+		Root: m.Root,
 	})
 	return err
 }

@@ -130,7 +130,7 @@ func scripted(script testexe.Script) agent.Live {
 // nested is a fake agent that passes for another SCV.
 func nested(script testexe.Script) agent.Live {
 	path, args := testexe.Command(script)
-	command := agent.Command{Driver: "scv", Command: append([]string{path}, args...), Home: "/nowhere"}
+	command := agent.Command{Driver: "scv", Command: append([]string{path}, args...), Home: os.TempDir()}
 	a, _ := agent.FromConfig(map[string]agent.Command{"fake": command}, os.Environ()).Get("fake")
 	return a.(agent.Live)
 }

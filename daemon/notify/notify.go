@@ -66,6 +66,23 @@ func Pick(f Facts) (Target, error) {
 	return f.theOnly()
 }
 
+// Elsewhere chooses the chat for a word about an account, which is never its own: the usual choice among the
+// others, and rather any that is connected than none. The local chat counts by the same rule as in Pick.
+func Elsewhere(f Facts, account string) (Target, error) {
+	f.Origin = OriginChat{}
+	f.Accounts = slices.DeleteFunc(slices.Clone(f.Accounts), func(a Account) bool { return a.ID == account })
+	t, err := Pick(f)
+	if err == nil {
+		return t, nil
+	}
+	for _, a := range f.Accounts {
+		if a.Connected && a.owned() && !a.Local {
+			return target(a), nil
+		}
+	}
+	return t, err
+}
+
 // atOrigin needs no connection: the message waits in the queue, and the question fails at its deadline.
 func (f Facts) atOrigin() (Target, error) {
 	i := slices.IndexFunc(f.Accounts, func(a Account) bool { return a.ID == f.Origin.Account })

@@ -140,6 +140,9 @@ func (e *Engine) work(ctx context.Context, row store.ClaimRow) (r reply, handle 
 		e.notBegun(ctx, row, err)
 		return reply{}, "", false
 	}
+	if task.Session == "" && row.Claim.Root != "" { // the agent has not seen what the thread is about
+		task.Prompt = channel.Quote(row.Claim.Root, task.Prompt)
+	}
 	if stays, ok := a.(agent.Live); ok {
 		return e.converse(ctx, row, stays, task, handle, about)
 	}

@@ -61,13 +61,29 @@ func TestInterrupted(t *testing.T) {
 			}
 			w.stop()
 			replies := w.replies()
-			if len(replies) != 1 || !strings.HasPrefix(replies[0].Text, test.why+" while the agent was at work. Your message") || replies[0].Kind != "failure" || replies[0].InReplyTo != "m1" {
+			if len(replies) != 1 || !strings.HasPrefix(replies[0].Text, test.why+" while the agent was at work. Your message «hello» was being answered") || replies[0].Kind != "failure" || replies[0].InReplyTo != "m1" {
 				t.Errorf("replies %+v", replies)
 			}
 			if exists(w.file("ran")) {
 				t.Error("it was run again")
 			}
 		})
+	}
+}
+
+// Which of several messages was cut is told by how it begins, on one line.
+func TestInterruptedIsQuoted(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                             "",
+		"\n ":                          "",
+		"two\n\tlines":                 " «two lines»",
+		strings.Repeat("好", maxQuoted): " «" + strings.Repeat("好", maxQuoted) + "»",
+		strings.Repeat("é", 3000):      " «" + strings.Repeat("é", maxQuoted) + "…»",
+		"\x1b[31mred":                  " «red»",
+	} {
+		if got := quoted(text); got != want {
+			t.Errorf("%.20q: %q, want %q", text, got, want)
+		}
 	}
 }
 
@@ -140,7 +156,7 @@ func TestStoppedInATurn(t *testing.T) {
 	w.open()
 	w.run()
 	replies := w.answered(2)
-	if !strings.Contains(replies[0].Text, "while the agent was at work. Your message") || replies[1].Text != "not begun" {
+	if !strings.Contains(replies[0].Text, "while the agent was at work. Your message «hello» was being answered") || replies[1].Text != "not begun" {
 		t.Errorf("replies %+v", replies)
 	}
 }

@@ -18,8 +18,23 @@ func (e *Engine) interrupted(row store.ClaimRow, handle string) string {
 	if row.Claim.Job != nil {
 		return why + " It is not started again by itself."
 	}
-	return why + " Your message was being answered: the work was cut off and is " +
+	return why + " Your message" + quoted(row.Claim.Text) + " was being answered: the work was cut off and is " +
 		"not started again by itself. Please send the message again if you still want it."
+}
+
+// maxQuoted is how much of a message a notice repeats, in characters: enough to tell it from others.
+const maxQuoted = 60
+
+// quoted is the beginning of a message on one line, after a blank; "" for one without words.
+func quoted(text string) string {
+	words := []rune(agent.Clean(strings.Join(strings.Fields(text), " ")))
+	switch {
+	case len(words) == 0:
+		return ""
+	case len(words) > maxQuoted:
+		words = append(words[:maxQuoted], '…')
+	}
+	return " «" + string(words) + "»"
 }
 
 // words is why there is no answer, as the chat reads it.

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"scv/daemon/agent"
+	"scv/daemon/chatcommand"
+	"scv/internal/testexe"
 	"scv/store"
 	"scv/wire"
 )
@@ -220,5 +222,28 @@ func TestAgentsOwnWordsOnAFailure(t *testing.T) {
 				t.Errorf("says %q", text)
 			}
 		})
+	}
+}
+
+// What a thread began with is shown to an agent that does not know the conversation, and to no other.
+func TestRootIsShownOnce(t *testing.T) {
+	w := newWorld(t)
+	w.stays([]testexe.ACPStep{{Recall: true}})
+	w.run()
+	rooted := func(c *store.Claim) { c.Root = "look\nat this" }
+	for i, c := range []struct {
+		text   string
+		change func(*store.Claim)
+		want   string
+	}{
+		{"one", rooted, "> look\n> at this\n\none"},
+		{"two", rooted, "> look\n> at this\n\none|two"},
+		{"/new", sayNew, chatcommand.Renewed},
+		{"three", rooted, "> look\n> at this\n\nthree"},
+	} {
+		w.claim("c", c.text, c.change)
+		if got := w.spoken(i + 1)[i].Text; got != c.want {
+			t.Errorf("%s: %q, want %q", c.text, got, c.want)
+		}
 	}
 }

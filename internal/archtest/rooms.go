@@ -39,7 +39,7 @@ var rooms = []Room{
 	{"internal/bench", []string{"wire", "wire/bus", "store", "daemon/reconcile", "daemon/channel", "daemon/delegation", "daemon/process", "daemon/agent", "internal/bench/writer", "internal/clock", "internal/layout"}, "it measures the real parts where they stand, beside bare ones; what only the daemon can show, it asks the daemon"},
 	{"internal/bench/echo", []string{"wire", "wire/bus", "daemon/transport"}, "the same transport and bus as the daemon's, and nothing behind them"},
 	{"internal/bench/...", nil, "a bare program to measure against must owe nothing to what is measured"},
-	{"internal/demo", []string{"daemon/channel/wechat/wechattest"}, "the demo uses the scv command as a person would, in chats on fake platforms"},
+	{"internal/demo", []string{"daemon/channel/feishu/feishutest", "daemon/channel/wechat/wechattest"}, "the demo uses the scv command as a person would, in chats on platforms that it plays"},
 
 	{"migrations", effects, "each step owns frozen copies of its types: a change of today's types must not change the past"},
 	{"store", append([]string{"migrations", "internal/durable"}, effects...), "the memory keeps records and knows no rule and no limb"},

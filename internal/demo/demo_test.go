@@ -21,7 +21,7 @@ func TestDemo(t *testing.T) {
 			t.Fatalf("cannot build scv: %v\n%s", err, out)
 		}
 	}
-	for name, tell := range map[string]func(*stage) ([]scene, func(), error){"local": story, "wechat": wechatStory} {
+	for name, tell := range stories {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("TMPDIR", shortTempDir(t))
 			ctx, cancel := context.WithTimeout(t.Context(), patience)

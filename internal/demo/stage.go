@@ -29,7 +29,8 @@ type stage struct {
 	next       string // the build that it is replaced by
 	base, home string // everything is under base
 	daemon     *job
-	jobs       []*job // everything started in the background
+	jobs       []*job   // everything started in the background
+	ends       []func() // of what else the story has begun
 }
 
 // scene is one step of the story.
@@ -210,6 +211,9 @@ func (s *stage) clear() error {
 	}
 	for _, pid := range leftovers(s.base) {
 		_ = syscall.Kill(pid, syscall.SIGKILL) // it carries our home in its environment: ours
+	}
+	for _, end := range s.ends {
+		end()
 	}
 	return os.RemoveAll(s.base)
 }

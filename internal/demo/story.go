@@ -27,7 +27,7 @@ esac
 `
 
 // story is the demo, scene by scene.
-func story(s *stage) (scenes []scene, end func(), err error) {
+func story(s *stage) []scene {
 	t := &tale{stage: s}
 	return []scene{
 		{"A home with one agent", t.makeHome},
@@ -41,7 +41,7 @@ func story(s *stage) (scenes []scene, end func(), err error) {
 		{"Look inside", t.look},
 		{"The agent installs a new release", t.update},
 		{"Stop", t.stop},
-	}, func() {}, nil
+	}
 }
 
 // tale is what one scene leaves for the next.

@@ -13,12 +13,8 @@ import (
 
 // wechatStory is what somebody sees who has SCV in WeChat. The platform is a fake one in this process, and the
 // phone is played by us.
-func wechatStory(s *stage) ([]scene, func(), error) {
-	p, err := wechattest.Start(wechattest.Options{})
-	if err != nil {
-		return nil, nil, err
-	}
-	w := &wechatTale{tale: &tale{stage: s}, p: p}
+func wechatStory(s *stage) []scene {
+	w := &wechatTale{tale: &tale{stage: s}}
 	return []scene{
 		{"A home, and a WeChat on this machine", w.makeHome},
 		{"Sign in with a code", w.login},
@@ -31,7 +27,7 @@ func wechatStory(s *stage) ([]scene, func(), error) {
 		{"Start it again", w.resume},
 		{"The sign-in is over", w.expire},
 		{"Stop", w.stop},
-	}, p.Close, nil
+	}
 }
 
 type wechatTale struct {
@@ -40,7 +36,11 @@ type wechatTale struct {
 	bot wechattest.Bot
 }
 
-func (w *wechatTale) makeHome() error {
+func (w *wechatTale) makeHome() (err error) {
+	if w.p, err = wechattest.Start(wechattest.Options{}); err != nil {
+		return err
+	}
+	w.ends = append(w.ends, w.p.Close)
 	if err := os.MkdirAll(w.home, 0o700); err != nil {
 		return fmt.Errorf("cannot make the home: %w", err)
 	}

@@ -32,6 +32,7 @@ type Adapter struct {
 	known    checkpoint
 	bot      string // the bot's open_id, "" when it could not be asked
 	assembly assembly
+	roots    map[string]string // what threads began with, of some that were asked for
 
 	mu     sync.Mutex
 	end    context.CancelCauseFunc // of Serve; nil while it does not run
@@ -252,6 +253,9 @@ func (a *Adapter) message(ctx context.Context, it item) channel.Message {
 	}
 	if it.kind == "merge_forward" {
 		m.Text = a.bundle(ctx, it.id)
+	}
+	if it.thread != "" && it.root != "" && it.root != it.id {
+		m.Root = a.rootOf(ctx, it)
 	}
 	if m.Quotes != "" {
 		m.Quoted = a.quoted(ctx, m.Quotes)

@@ -12,6 +12,7 @@ const (
 	lookupTime = 5 * time.Second
 	maxQuoted  = 16 << 10 // bytes
 	maxBundle  = 50       // messages of a forwarded bundle
+	maxRoots   = 64       // threads whose beginnings are kept, each of maxQuoted at most
 )
 
 const notFound = "[the message it refers to could not be looked up]"
@@ -39,6 +40,23 @@ func (a *Adapter) quoted(ctx context.Context, id string) string {
 		return notFound
 	}
 	return clip(a.shown(records[0]), maxQuoted)
+}
+
+// rootOf is the text of the message that an item's thread began with. Each message of a thread has it, since only the
+// turn knows whether its agent has seen it; it is looked up once.
+func (a *Adapter) rootOf(ctx context.Context, it item) string {
+	if text, known := a.roots[it.thread]; known {
+		return text
+	}
+	text := a.quoted(ctx, it.root)
+	if text == notFound {
+		return text // the next one may find it
+	}
+	if a.roots == nil || len(a.roots) >= maxRoots {
+		a.roots = map[string]string{}
+	}
+	a.roots[it.thread] = text
+	return text
 }
 
 // bundle is the text of the messages that were forwarded in the message with that id.

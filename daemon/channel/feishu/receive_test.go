@@ -268,3 +268,31 @@ func TestPongsChangeTheRhythm(t *testing.T) {
 	w.until("the usual rhythm for nonsense", func() bool { return w.adapter.socket.ping() == usualPing*time.Second })
 	w.stop()
 }
+
+// Every message of a thread comes with what the thread began with, which is looked up once; where that fails, the
+// next one tries again.
+func TestRootOfAThread(t *testing.T) {
+	w := newWorld(t, feishutest.Options{})
+	w.start()
+	root := w.p.Say(w.chat, w.app.Owner, "look at this", feishutest.Unheard())
+	w.p.Inject(feishutest.Fault{Route: feishutest.Get, Status: 503})
+	for i, text := range []string{"one", "two", "three"} {
+		w.say(text, feishutest.InThread(root))
+		w.await(i + 1)
+	}
+	got := w.await(3)
+	for i, want := range []string{notFound, "look at this", "look at this"} {
+		if got[i].Root != want || got[i].Thread == "" || got[i].Quoted != "" {
+			t.Errorf("%d: %+v", i, got[i])
+		}
+	}
+	if n := len(w.p.Requests(feishutest.Get)); n != 2 {
+		t.Errorf("looked up %d times", n)
+	}
+	long := w.p.Say(w.chat, w.app.Owner, strings.Repeat("x", 2*maxQuoted), feishutest.Unheard())
+	w.say("four", feishutest.InThread(long))
+	if got := w.await(4)[3]; len(got.Root) > maxQuoted || !strings.HasPrefix(got.Root, "xx") {
+		t.Errorf("a root of %d bytes", len(got.Root))
+	}
+	w.stop()
+}

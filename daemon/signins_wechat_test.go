@@ -87,7 +87,8 @@ func (s *inWeChat) grant(t *testing.T) {
 }
 
 // A WeChat account answers its owner and nobody else. A long answer goes in parts, of which one alone spends
-// the message's token. When its session is over, the status says how to sign in again.
+// the message's token. When its session is over, the status says how to sign in again, and so
+// does another chat of the owner.
 func TestASignedInWeChat(t *testing.T) {
 	s := startInWeChat(t)
 	if h := s.turns(t, wire.Connected); text(h.BotID) != s.bot.ID || text(h.UserID) != s.bot.Owner || h.RemoteTools != wire.ToolsNone {
@@ -119,6 +120,7 @@ func TestASignedInWeChat(t *testing.T) {
 	if h := s.turns(t, wire.Failed); !strings.Contains(text(h.Error), "scv channels login wechat") {
 		t.Errorf("it says %q", text(h.Error))
 	}
+	await(t, "another chat of the owner hears of it", func() bool { return s.localChatHas(t, "wechat:default does not run any more") }, func() string { return "" })
 }
 
 // A question goes unprompted, marked as the program's own words, and a plain word of the owner's answers it; by

@@ -64,7 +64,7 @@ func (v *vault) fill(t *testing.T) *daemonProcess {
 		t.Fatal(err)
 	}
 	writeConfig(t, v.home, fmt.Sprintf("# %s\n[agents.leaky]\ncommand = [%q]\nenv = [\"KEPT_KEY\"]\n[notify]\nowner = [\"local:default\"]\n"+
-		"[feishu]\nstand_in = \"http://127.0.0.1:1\"\n", v.plant(), path)) // nobody listens there
+		"[feishu]\nstand_in = \"http://127.0.0.1:1\"\n[wechat]\nstand_in = \"http://127.0.0.1:1\"\n", v.plant(), path)) // nobody listens there
 	v.plantCredentials(t)
 	d := startDaemon(t, v.home, "--log-level", "debug")
 	c := d.client(t)
@@ -80,16 +80,19 @@ func (v *vault) fill(t *testing.T) *daemonProcess {
 
 func (v *vault) plantCredentials(t *testing.T) {
 	t.Helper()
-	folder := filepath.Join(v.home, "credentials", "feishu")
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
 	for name, saved := range map[string]string{
-		"work.json":   `{"app_id":"cli_a","app_secret":"%s","brand":"feishu","owner_open_id":"ou_a"}`,
-		"broken.json": `{"app_id":"cli_b","app_secret":"%s"`,
-		"odd.json":    `{"token":"%s"}`,
+		"feishu/work.json":   `{"app_id":"cli_a","app_secret":"%s","brand":"feishu","owner_open_id":"ou_a"}`,
+		"feishu/broken.json": `{"app_id":"cli_b","app_secret":"%s"`,
+		"feishu/odd.json":    `{"token":"%s"}`,
+		"wechat/work.json":   `{"token":"%s","base_url":"https://ilinkai.weixin.qq.com","bot_id":"b@im.bot","user_id":"u@im.wechat"}`,
+		"wechat/broken.json": `{"token":"%s"`,
+		"wechat/odd.json":    `{"token":"a b %s","base_url":"https://ilinkai.weixin.qq.com"}`,
 	} {
-		if err := os.WriteFile(filepath.Join(folder, name), fmt.Appendf(nil, saved, v.plant()), 0o600); err != nil {
+		path := filepath.Join(v.home, "credentials", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, fmt.Appendf(nil, saved, v.plant()), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -62,7 +62,7 @@ var doors = []Door{
 	{Import: "os", Names: []string{"Args", "Exit", "Stdin", "Stdout", "Stderr"}, Open: []string{"cmd/scv", "internal/bench/...", "internal/demo", "internal/testexe"}, Tests: true, Why: "the hand owns the process's edges: pass values, readers and writers; return errors"},
 	{Import: "os", Names: []string{"Setenv", "Unsetenv", "Clearenv", "Chdir"}, Open: []string{"internal/demo", "internal/testexe"}, Tests: true, Why: "the environment and the folder belong to the whole process: pass them as values"},
 	{Import: "log", Why: "it prints behind the hand's back and may exit: use the *slog.Logger you were given"},
-	{Import: "net", Names: []string{"Listen", "ListenTCP", "ListenUDP", "ListenPacket", "ListenUnix", "ListenConfig"}, Open: []string{"daemon/transport", "daemon/channel/feishu/feishutest", "internal/loopback"}, Tests: true, Why: "SCV has one socket and no TCP listener; a fake platform is somebody else"},
+	{Import: "net", Names: []string{"Listen", "ListenTCP", "ListenUDP", "ListenPacket", "ListenUnix", "ListenConfig"}, Open: []string{"daemon/transport", "internal/loopback"}, Tests: true, Why: "SCV has one socket and no TCP listener; a fake platform is somebody else"},
 	{Import: "net/http", Names: []string{"DefaultServeMux", "Handle", "HandleFunc"}, Why: "what any package may add to, no one package can answer for: make a ServeMux"},
 	{Import: "net/http/pprof", Why: "importing it adds handlers to http.DefaultServeMux"},
 	{Import: "expvar", Why: "importing it adds a handler to http.DefaultServeMux"},

@@ -60,7 +60,7 @@ var rooms = []Room{
 	{"daemon/logfile", nil, "a log must not depend on what it tells of"},
 	{"daemon/transport", []string{"wire", "daemon/caller", "internal/failpoint"}, "it moves bytes and identities and knows no handler"},
 	{"daemon/channel", plain, "a port: an adapter gets what it needs as values and functions"},
-	{"daemon/channel/feishu/feishutest", nil, "a fake platform that shared code with the adapter would share its mistakes"},
+	{"daemon/channel/feishu/feishutest", []string{"internal/loopback"}, "a fake platform that shared code with the adapter would share its mistakes"},
 	{"daemon/channel/wechat/wechattest", []string{"internal/loopback"}, "a fake platform that shared code with the adapter would share its mistakes"},
 	{"daemon/channel/...", append([]string{"daemon/channel"}, plain...), "an adapter knows one platform, neither the store nor the bus nor another adapter"},
 	{"daemon/agent", plain, "a port: a driver gets what it needs as values and functions, neither store nor bus"},

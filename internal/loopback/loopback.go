@@ -26,19 +26,19 @@ type Server struct {
 	server        *http.Server
 	ctx           context.Context // ends with the server
 	cancel        context.CancelFunc
-	work          sync.WaitGroup // listeners and handlers
+	work          sync.WaitGroup // listeners, handlers, what Go runs
 
 	mu         sync.Mutex
 	closed     bool
 	down       bool
-	taps       map[*tap]bool // the open connections
+	taps       map[*Tap]bool // the open connections
 	dialed     []string
 	transports []*http.Transport
 }
 
 // Start starts a server that Close ends.
 func Start(handler http.Handler, domains ...string) (*Server, error) {
-	s := &Server{domains: domains, taps: map[*tap]bool{}}
+	s := &Server{domains: domains, taps: map[*Tap]bool{}}
 	pair, root, err := certificate(domains)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a certificate for %q: %w", domains, err)
@@ -55,7 +55,7 @@ func Start(handler http.Handler, domains ...string) (*Server, error) {
 	s.root, s.plain = root, listeners[0]
 	s.secure = tls.NewListener(listeners[1], &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
 	s.server = &http.Server{
-		Handler: s.counted(handler), ReadHeaderTimeout: time.Minute,
+		Handler: s.counted(handler), ConnContext: withTap, ReadHeaderTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug), // clients that hang up are no news
 	}
 	for _, l := range []net.Listener{s.plain, s.secure} {
@@ -74,21 +74,28 @@ func closeAll(listeners []net.Listener) (err error) {
 // counted has Close wait for handlers, which outlive http.Server.Close.
 func (s *Server) counted(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.mu.Lock()
-		if s.closed {
-			s.mu.Unlock()
+		done := make(chan struct{})
+		if !s.Go(func() { <-done }) {
 			panic(http.ErrAbortHandler)
 		}
-		done := make(chan struct{})
-		s.work.Go(func() { <-done })
-		s.mu.Unlock()
 		defer close(done)
 		h.ServeHTTP(w, r)
 	})
 }
 
-// Close ends every connection and waits for all handlers, which must end when Done does or their request's
-// context.
+// Go runs work that Close waits for, unless the server has ended. It must end with Context.
+func (s *Server) Go(work func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.work.Go(work)
+	return true
+}
+
+// Close ends every connection and waits for all handlers and for the work of Go. A handler must end with Context,
+// or with its request's.
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -102,8 +109,8 @@ func (s *Server) Close() {
 	}
 }
 
-// Done is closed when the server ends.
-func (s *Server) Done() <-chan struct{} { return s.ctx.Done() }
+// Context ends with the server.
+func (s *Server) Context() context.Context { return s.ctx }
 
 // Client makes a client for which the domains are here, and no other host can be reached. Dialed tells what
 // it tried.

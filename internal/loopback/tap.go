@@ -1,6 +1,7 @@
 package loopback
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -10,18 +11,33 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
+	"net/http"
 	"sync/atomic"
 	"time"
 )
 
-// tap is a connection that can become half-open: it stays, and nothing passes either way any more.
-type tap struct {
+// Tap is a connection that can become half-open: it stays, and nothing passes either way any more.
+type Tap struct {
 	net.Conn
 	s    *Server
 	dead atomic.Bool
+	last atomic.Bool // the next write is the last that passes
 }
 
-func (t *tap) Read(b []byte) (int, error) {
+// TapOf is the connection that a request came by.
+func TapOf(r *http.Request) *Tap {
+	t, _ := r.Context().Value(tapKey{}).(*Tap)
+	return t
+}
+
+// HalfOpen makes it half-open.
+func (t *Tap) HalfOpen() { t.dead.Store(true) }
+
+// HalfOpenSoon makes it half-open after the next write, such as the end of a handshake.
+func (t *Tap) HalfOpenSoon() { t.last.Store(true) }
+
+// Read implements net.Conn.
+func (t *Tap) Read(b []byte) (int, error) {
 	for {
 		n, err := t.Conn.Read(b)
 		if err != nil || !t.dead.Load() {
@@ -30,14 +46,19 @@ func (t *tap) Read(b []byte) (int, error) {
 	}
 }
 
-func (t *tap) Write(b []byte) (int, error) {
+// Write implements net.Conn.
+func (t *Tap) Write(b []byte) (int, error) {
 	if t.dead.Load() {
 		return len(b), nil
+	}
+	if t.last.Load() {
+		t.dead.Store(true)
 	}
 	return t.Conn.Write(b)
 }
 
-func (t *tap) Close() error {
+// Close implements net.Conn.
+func (t *Tap) Close() error {
 	t.s.mu.Lock()
 	delete(t.s.taps, t)
 	t.s.mu.Unlock()
@@ -54,7 +75,7 @@ func (l tapListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tap{Conn: c, s: l.s}
+	t := &Tap{Conn: c, s: l.s}
 	l.s.mu.Lock()
 	down := l.s.down
 	l.s.taps[t] = true
@@ -87,8 +108,18 @@ func (s *Server) HalfOpen() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for t := range s.taps {
-		t.dead.Store(true)
+		t.HalfOpen()
 	}
+}
+
+type tapKey struct{}
+
+// withTap keeps a connection's tap where its requests find it.
+func withTap(ctx context.Context, c net.Conn) context.Context {
+	if secured, ok := c.(*tls.Conn); ok {
+		c = secured.NetConn()
+	}
+	return context.WithValue(ctx, tapKey{}, c)
 }
 
 // certificate is valid for the domains, what is below them, and loopback, and is its own root.

@@ -114,7 +114,7 @@ func (p *Platform) wait(d time.Duration) bool {
 	select {
 	case <-timer.C:
 		return true
-	case <-p.ctx.Done():
+	case <-p.Context().Done():
 		return false
 	}
 }

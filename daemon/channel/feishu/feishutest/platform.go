@@ -2,15 +2,12 @@ package feishutest
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
 	"fmt"
-	"log/slog"
-	"net"
-	"net/http"
 	"sync"
 	"testing"
 	"time"
+
+	"scv/internal/loopback"
 )
 
 // Options is how a platform begins.
@@ -45,16 +42,10 @@ type App struct {
 
 // Platform is a running fake. Its methods may be called from any goroutine.
 type Platform struct {
-	opts          Options
-	root          []byte
-	secure, plain net.Listener
-	server        *http.Server
-	ctx           context.Context // ends with the platform
-	cancel        context.CancelFunc
-	work          sync.WaitGroup // handlers, sockets, repeated pushes
+	*loopback.Server
+	opts Options
 
 	mu      sync.Mutex
-	closed  bool
 	changed chan struct{} // closed and replaced when anything changes
 	offset  time.Duration // of the platform's clock
 	last    int           // number of the last id
@@ -78,14 +69,9 @@ type Platform struct {
 	acks       []Ack
 	pings      map[string]int
 
-	down bool
-	taps map[*tap]bool // the open connections
-
 	sign       *signIn
 	faults     []*Fault
 	requests   []Request
-	dialed     []string
-	transports []*http.Transport
 	complaints []string
 }
 
@@ -110,16 +96,15 @@ func Start(opts Options) (*Platform, error) {
 		opts: opts, changed: make(chan struct{}), tokens: map[string]token{}, tickets: map[string]string{},
 		names: map[string]string{}, stored: map[string]*blob{}, uuids: map[string]accepted{}, pings: map[string]int{},
 		byID: map[string]*message{}, deliveries: map[string]*delivery{}, pushes: map[string]int{}, taken: map[string]bool{},
-		taps: map[*tap]bool{},
 	}
-	p.ctx, p.cancel = context.WithCancel(context.Background())
 	for _, app := range opts.Apps {
 		p.AddApp(app)
 	}
-	if err := p.listen(); err != nil {
-		p.cancel()
+	server, err := loopback.Start(p.routes(), domains[Feishu], domains[Lark])
+	if err != nil {
 		return nil, fmt.Errorf("cannot start a fake platform: %w", err)
 	}
+	p.Server = server
 	return p, nil
 }
 
@@ -137,64 +122,6 @@ func New(t testing.TB, opts Options) *Platform {
 		}
 	})
 	return p
-}
-
-func (p *Platform) listen() error {
-	pair, root, err := certificate()
-	if err != nil {
-		return err
-	}
-	var listeners []net.Listener
-	for range 2 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return errors.Join(err, closeAll(listeners))
-		}
-		listeners = append(listeners, tapListener{l, p})
-	}
-	p.root, p.plain = root, listeners[0]
-	p.secure = tls.NewListener(listeners[1], &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
-	p.server = &http.Server{
-		Handler: p.routes(), ConnContext: withTap, ReadHeaderTimeout: time.Minute,
-		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug), // clients that hang up are no news
-	}
-	for _, l := range []net.Listener{p.plain, p.secure} {
-		p.work.Go(func() { _ = p.server.Serve(l) }) // ends with Close
-	}
-	return nil
-}
-
-func closeAll(listeners []net.Listener) (err error) {
-	for _, l := range listeners {
-		err = errors.Join(err, l.Close())
-	}
-	return err
-}
-
-// Close ends the platform with every connection, and waits for all of it.
-func (p *Platform) Close() {
-	var transports []*http.Transport
-	p.change(func() {
-		p.closed = true
-		transports = p.transports
-	})
-	p.cancel()
-	_ = p.server.Close() // it has nothing to lose
-	p.work.Wait()
-	for _, t := range transports {
-		t.CloseIdleConnections()
-	}
-}
-
-// goes runs work that Close waits for, unless the platform has ended.
-func (p *Platform) goes(work func()) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return false
-	}
-	p.work.Go(work)
-	return true
 }
 
 // change changes what the platform knows and wakes whoever waits for it.

@@ -53,9 +53,7 @@ func (p *Platform) push(app *App, kind, messageID string, event object) {
 	}))
 	p.deliveries[d.id] = d
 	p.transmit(d)
-	if !p.closed {
-		p.work.Go(func() { p.repeat(d) })
-	}
+	p.Go(func() { p.repeat(d) })
 }
 
 // repeat pushes an event again until it is acknowledged, without mu.
@@ -68,7 +66,7 @@ func (p *Platform) repeat(d *delivery) {
 		case <-d.acked:
 			timer.Stop()
 			return
-		case <-p.ctx.Done():
+		case <-p.Context().Done():
 			timer.Stop()
 			return
 		}

@@ -86,12 +86,6 @@ func (p *Platform) routes() http.Handler {
 		http.NotFound(w, r)
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Handlers outlive server.Close, so they are waited for by their own count.
-		done := make(chan struct{})
-		if !p.goes(func() { <-done }) {
-			panic(http.ErrAbortHandler)
-		}
-		defer close(done)
 		for brand := range domains {
 			if rest, ok := strings.CutPrefix(r.URL.Path, "/"+brand+"/"); ok {
 				r.URL.Path = "/" + rest

@@ -11,6 +11,8 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/go-json-experiment/json"
+
+	"scv/internal/loopback"
 )
 
 // socket is one long connection of an app.
@@ -18,7 +20,7 @@ type socket struct {
 	app     string
 	service int32
 	conn    *websocket.Conn
-	tap     *tap
+	tap     *loopback.Tap
 
 	queue [][]byte // to be written, in order
 	wake  chan struct{}
@@ -106,11 +108,12 @@ func (p *Platform) shakeHands(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(max(fault.Status, http.StatusForbidden))
 		return
 	}
-	ctx, end := context.WithCancel(p.ctx)
+	ctx, end := context.WithCancel(p.Context())
 	defer end()
 	s := &socket{app: app, service: serviceID, wake: make(chan struct{}, 1), end: end}
-	s.tap, _ = r.Context().Value(tapKey{}).(*tap)
-	s.tap.last.Store(fault.HalfOpen)
+	if s.tap = loopback.TapOf(r); fault.HalfOpen {
+		s.tap.HalfOpenSoon()
+	}
 	// It counts from before the handshake is done: whoever has dialed misses nothing from then on.
 	p.change(func() { p.sockets = append(p.sockets, s) })
 	defer func() { p.change(func() { p.forget(s) }) }()
@@ -226,7 +229,7 @@ func (p *Platform) Kick(appID string) (n int) {
 func (p *Platform) HalfOpen(appID string) (n int) {
 	p.change(func() {
 		for _, s := range p.socketsOf(appID) {
-			s.tap.dead.Store(true)
+			s.tap.HalfOpen()
 			n++
 		}
 	})

@@ -131,7 +131,7 @@ func (p *Platform) wait(r *http.Request, d time.Duration) bool {
 		return true
 	case <-r.Context().Done():
 		return false
-	case <-p.Done():
+	case <-p.Context().Done():
 		return false
 	}
 }

@@ -51,7 +51,7 @@ func (p *Platform) poll(c *call) answer {
 			return p.updates(c, bot, nil, from)
 		case <-c.Context().Done():
 			return answer{cut: true}
-		case <-p.Done():
+		case <-p.Context().Done():
 			return answer{cut: true}
 		}
 	}

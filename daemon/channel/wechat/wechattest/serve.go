@@ -206,7 +206,7 @@ func (p *Platform) write(w http.ResponseWriter, c *call, a answer) {
 	if c.fault.Stall {
 		select {
 		case <-c.Context().Done():
-		case <-p.Done():
+		case <-p.Context().Done():
 		}
 	}
 	panic(http.ErrAbortHandler)

@@ -89,7 +89,7 @@ func (a *Adapter) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.greet(ctx); err != nil {
+	if _, err := a.greet(ctx); err != nil {
 		return err
 	}
 	limit, silent, delay := a.rhythm.poll, false, a.retry
@@ -101,9 +101,18 @@ func (a *Adapter) follow(ctx context.Context) error {
 			return ctx.Err()
 		case needsOwner(err):
 			return err
-		case err != nil && isIdle(err) && !silent:
-			silent = true // a poll without news may end so, once: the platform was slower than we
+		case isIdle(err) && !silent:
+			silent = true // a poll without news may end so: the platform was slower than we
 			continue
+		case isIdle(err):
+			alive, over := a.greet(ctx)
+			if over != nil {
+				return over
+			}
+			if alive {
+				continue
+			}
+			fallthrough
 		case err != nil:
 			if !a.await(ctx, err, delay) {
 				return ctx.Err()
@@ -138,22 +147,23 @@ func (a *Adapter) await(ctx context.Context, err error, delay time.Duration) boo
 	return pause(ctx, delay)
 }
 
-// greet asks for something that is answered at once: a first poll is held for as long as nothing is new, and
-// until then nobody would know whether the sign-in is good.
-func (a *Adapter) greet(ctx context.Context) error {
+// greet asks for something that is answered at once, and reports whether it was: a poll is held for as long as
+// nothing is new, and until then nobody would know whether anybody is there and the sign-in is good. The error is
+// one that only the owner can end.
+func (a *Adapter) greet(ctx context.Context) (alive bool, err error) {
 	if a.o.Account.OwnerID == "" {
-		return nil
+		return false, nil
 	}
 	probing, cancel := context.WithTimeout(ctx, a.probe)
 	defer cancel()
 	got, err := a.api.config(probing, a.o.Account.OwnerID, "")
-	switch {
-	case needsOwner(err):
-		return err
-	case err == nil && got.Ticket != "":
+	if needsOwner(err) {
+		return false, err
+	}
+	if alive = err == nil && got.Ticket != ""; alive {
 		a.o.Host.Contact(nil)
 	}
-	return nil // the poll tells
+	return alive, nil
 }
 
 // take hands over the messages of an answer and moves the cursor past them. It tries until that is durable: only

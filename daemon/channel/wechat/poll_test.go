@@ -117,10 +117,25 @@ func TestPollsBackOff(t *testing.T) {
 	w.stop()
 }
 
-// A poll that ends by our own clock is no failure; a platform that does not answer again is one.
+// Polls that end by our own clock are no failure as long as the platform answers anything else.
+func TestAPlatformThatHoldsForEver(t *testing.T) {
+	w := newWorld(t, wechattest.Options{Hold: time.Hour})
+	w.start(func(a *Adapter) { a.rhythm.poll = 50 * time.Millisecond })
+	w.until("some polls", func() bool { return len(w.p.Requests(wechattest.Updates)) > 5 })
+	if heard := w.heard(); slices.ContainsFunc(heard, func(c string) bool { return c != "" }) {
+		t.Errorf("contacts %q", heard)
+	}
+	w.p.Expire(w.bot.ID)
+	if _, final := errors.AsType[*channel.PermanentError](w.ended()); !final {
+		t.Errorf("a sign-in that ends meanwhile: %v", w.err)
+	}
+}
+
+// A platform that answers nothing at all has failed at the second poll.
 func TestAHangingPlatform(t *testing.T) {
 	w := newWorld(t, wechattest.Options{Hold: time.Hour})
-	w.start(func(a *Adapter) { a.rhythm.poll, a.retry = 200*time.Millisecond, limit })
+	w.start(func(a *Adapter) { a.rhythm.poll, a.probe, a.retry = 200*time.Millisecond, 100*time.Millisecond, limit })
+	w.p.Inject(wechattest.Fault{Route: wechattest.Config, Delay: time.Hour, Times: -1})
 	w.hears("WeChat does not answer")
 	if n := len(w.p.Requests(wechattest.Updates)); n != 2 {
 		t.Errorf("that is said after %d polls", n)

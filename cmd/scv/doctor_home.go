@@ -33,7 +33,7 @@ func (p *patient) lookAtHome() []finding {
 }
 
 // private are the files of a home that nobody else may read, whatever the folder allows.
-var private = []string{layout.Store, layout.Lock, "credentials", layout.Logs}
+var private = []string{layout.Store, layout.Lock, "credentials", layout.Logs, layout.Media}
 
 func (p *patient) lookAtModes(info fs.FileInfo) []finding {
 	var found []finding

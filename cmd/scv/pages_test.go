@@ -28,6 +28,7 @@ var pageEnvironment = [][2]string{
 	{"SCV_HOME", "The home, where --home is not given. Without either it is ~/.scv."},
 	{"NO_COLOR", "Not empty: no colour. TERM=dumb does the same."},
 	{"SCV_PARENT", "Set for agents by the daemon: which run this is. A new daemon inside of one is refused."},
+	{"SCV_OUTBOX", "Set for agents by the daemon where files can go with an answer: what is put into this folder goes to the chat."},
 }
 
 var pageFiles = [][2]string{

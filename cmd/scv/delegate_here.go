@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,6 +47,17 @@ func (c *delegateCmd) here(a *app, prompt, folder string) error {
 	told := r.report(ctx, reply, err)
 	r.close(outcomeOf(ctx, err), sessionAfter(reply, err))
 	return told
+}
+
+// exampleHere is the example with an agent that there is: the one that was named, else the first of config.toml.
+func (c *delegateCmd) exampleHere(a *app) string {
+	name := c.Agent
+	if home, err := a.home(); err == nil && name == "" {
+		if cfg, err := config.Load(home); err == nil && len(cfg.Agents) > 0 {
+			name = slices.Min(slices.Collect(maps.Keys(cfg.Agents)))
+		}
+	}
+	return strings.Replace(c.example(), "codex", cmp.Or(name, "codex"), 1)
 }
 
 // driver is the agent as config.toml has it. We run it with our own environment, not the daemon's.

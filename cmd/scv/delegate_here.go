@@ -68,7 +68,7 @@ func (c *delegateCmd) driver(a *app) (agent.Agent, error) {
 	}
 	cfg, err := config.Load(home)
 	if err != nil {
-		return nil, failf(exitFailed, "mend the file, then: "+a.command("reload"), "%w", err)
+		return nil, failf(exitFailed, a.mending(err), "%w", err)
 	}
 	commands := make(map[string]agent.Command, len(cfg.Agents))
 	for name, c := range cfg.Agents {

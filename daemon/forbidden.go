@@ -26,7 +26,46 @@ func (d *Daemon) forbid(ctx context.Context, peer transport.Peer, what string) e
 		d.log.Error("cannot write down a refusal", "what", what, "run", run, "err", err)
 	}
 	return wire.Refuse(wire.Forbidden, "%s is not for a process inside a delegated run (%s). "+
-		"If this is your own terminal, run it where no agent started it.", what, peer.Verdict.Reason)
+		"If this is your own terminal, run it where no agent started it.", asTyped(what), peer.Verdict.Reason)
+}
+
+// asTyped is a subject or an action as a person knows it: the command that uses it.
+func asTyped(what string) string {
+	switch what {
+	case "reload":
+		return "scv reload"
+	case "channel_set", wire.SubjectAccountSet:
+		return "scv channels set"
+	case "channel_logout":
+		return "scv channels logout"
+	case "delegation_kill":
+		return "scv delegations kill"
+	case wire.SubjectConfirmList:
+		return "scv questions"
+	case wire.SubjectConfirmShow, "confirm_status":
+		return "scv questions show"
+	case wire.SubjectConfirmWithdraw:
+		return "the withdrawal of a question"
+	case wire.SubjectChatSend, wire.SubjectChatAttach:
+		return "scv chat"
+	case wire.SubjectStoreSnapshot:
+		return "a look into the store"
+	case wire.SubjectControl:
+		return "an scv command"
+	case wire.SubjectNotify:
+		return "scv notify"
+	case wire.SubjectRestartExplain:
+		return "scv restart"
+	case wire.SubjectDelegationStart, wire.SubjectDelegationRegister:
+		return "scv delegate"
+	case wire.SubjectDelegationWait:
+		return "scv delegate --wait"
+	case wire.SubjectDelegationExplain:
+		return "scv delegations --why"
+	case wire.SubjectDelegationUpdate:
+		return "the end of a run's record"
+	}
+	return what
 }
 
 func (d *Daemon) tellForbidden(ctx context.Context, who string, handles []string, what string) error {
@@ -39,7 +78,7 @@ func (d *Daemon) tellForbidden(ctx context.Context, who string, handles []string
 		}
 		_, err := tx.AddOutbound(target.Account, store.Outbound{
 			Kind: string(channel.Notice), Chat: target.Chat, ClientID: "forbidden-" + who, Queued: d.clock.Now(),
-			Text: "A process inside the delegated run " + who + " tried to use " + what +
+			Text: "A process inside the delegated run " + who + " tried to use " + asTyped(what) +
 				", which is not for agents. It was refused. You hear of this once per run.",
 		})
 		return err

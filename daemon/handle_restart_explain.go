@@ -27,6 +27,8 @@ func (d *Daemon) handleRestartExplain(ctx context.Context, c call, ask wire.Rest
 			detail.Refusal = &refused.Text
 		case err != nil:
 			return detail, err
+		default:
+			detail.Into = &plan.ToVersion
 		}
 	}
 	work, err := d.work(plan)

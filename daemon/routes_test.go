@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -155,6 +156,9 @@ func TestDoors(t *testing.T) {
 					forbidden := errors.As(ask(), &refused) && refused.Code == wire.Forbidden
 					if want := !slices.Contains(allowed[name], shape); forbidden != want {
 						t.Errorf("%s as %s: forbidden is %v, want %v (%v)", name, shape, forbidden, want, refused)
+					}
+					if forbidden && strings.ContainsAny(strings.Split(refused.Text, " is not for ")[0], "._") {
+						t.Errorf("%s as %s: a person does not know what was refused: %s", name, shape, refused.Text)
 					}
 				}
 			})

@@ -26,12 +26,12 @@ func change(id string, a store.Account, ask wire.AccountSet, agents []string) (s
 	case *ask.Workspace == "": // back to the default
 		a.Workspace = ""
 	default:
-		path, err := filepath.EvalSymlinks(*ask.Workspace)
-		if err == nil {
-			err = config.CheckFolder(path)
+		if err := config.CheckFolder(*ask.Workspace); err != nil {
+			return a, "", wire.Refuse(wire.ComponentError, "%v", err)
 		}
-		if err != nil || !filepath.IsAbs(*ask.Workspace) {
-			return a, "", wire.Refuse(wire.ComponentError, "workspace %q is not an existing folder with an absolute path", *ask.Workspace)
+		path, err := filepath.EvalSymlinks(*ask.Workspace)
+		if err != nil { // it went away just now
+			return a, "", wire.Refuse(wire.ComponentError, "the workspace %q cannot be found: %v", *ask.Workspace, err)
 		}
 		a.Workspace = path
 	}

@@ -134,6 +134,16 @@ func rowsByPage(t *testing.T, path string) map[rowName][]int {
 	return where
 }
 
+// What is said of a damaged store says so once, whoever said it first.
+func TestDamageIsSaidOnce(t *testing.T) {
+	for _, said := range []string{"it leads in circles", "the store is damaged: page structure", `cannot open the store "x": the store is damaged: it was cut off`} {
+		err := Report{Damage: said}.Err()
+		if !errors.Is(err, ErrDamaged) || strings.Count(err.Error(), ErrDamaged.Error()) != 1 {
+			t.Errorf("%q: %v", said, err)
+		}
+	}
+}
+
 // TestDamagedStores (R11): whatever was done to a file, a dump neither dies nor hangs nor leaves out what
 // lies on a page that was not touched; a look at it in another process comes to an end; and what passes
 // that look can be opened and used.

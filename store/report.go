@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"go.etcd.io/bbolt"
 
@@ -31,8 +32,17 @@ func (r Report) Err() error {
 	if r.Damage == "" {
 		return nil
 	}
+	if strings.Contains(r.Damage, ErrDamaged.Error()) {
+		return saidDamage(r.Damage)
+	}
 	return fmt.Errorf("%w: %s", ErrDamaged, r.Damage)
 }
+
+// saidDamage is ErrDamaged in words that have its own among them already.
+type saidDamage string
+
+func (d saidDamage) Error() string { return string(d) }
+func (d saidDamage) Unwrap() error { return ErrDamaged }
 
 // Examine looks through the pages of a store that nobody holds, if asked through its records too, and
 // changes not a byte of it. A badly damaged file can kill or hang the process that maps it: use a child

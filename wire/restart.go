@@ -12,6 +12,7 @@ type RestartExplain struct {
 type RestartDetail struct {
 	ID       *string      `json:"id,omitzero"`      // of the plan under way, or the one asked about
 	Restart  *RestartInfo `json:"restart,omitzero"` // the plan under way
+	Into     *string      `json:"into,omitzero"`    // version that a restart now would go over to
 	Refusal  *string      `json:"refusal,omitzero"`
 	Blockers []string     `json:"blockers"` // what it waits for or would wait for, in the words of waiting_for
 	Cut      []string     `json:"cut"`      // handles of the work that a restart now, or its deadline, would cut
@@ -31,6 +32,7 @@ func (r *RestartDetail) fields() []field {
 	return []field{
 		optional("id", &r.ID, readText),
 		optional("restart", &r.Restart, readObject[RestartInfo]),
+		optional("into", &r.Into, readText),
 		optional("refusal", &r.Refusal, readText),
 		required("blockers", &r.Blockers, listOf(readText)),
 		required("cut", &r.Cut, listOf(readText)),

@@ -39,7 +39,7 @@ func (c *agentsCmd) Run(a *app) error {
 	}
 	cfg, err := config.Load(home)
 	if err != nil {
-		return failf(exitFailed, "mend the file, then: "+a.command("reload"), "%w", err)
+		return failf(exitFailed, a.mending(err), "%w", err)
 	}
 	environ := []string{"PATH=" + a.getenv("PATH")}
 	rows := configuredAgents(cfg, environ)
@@ -150,4 +150,26 @@ func yesNo(b bool) string {
 		return "yes"
 	}
 	return "no"
+}
+
+// warnOfAgent tells of an agent that was chosen and cannot be run as things are. The daemon's PATH may be
+// another, so it is no error.
+func (a *app) warnOfAgent(name string) {
+	home, err := a.home()
+	if err != nil {
+		return
+	}
+	cfg, err := config.Load(home)
+	if err != nil {
+		return // the daemon goes on with what it had
+	}
+	for _, r := range configuredAgents(cfg, []string{"PATH=" + a.getenv("PATH")}) {
+		switch {
+		case r.Name != name || r.Usable:
+		case r.home != "":
+			a.note("the home of its SCV, %s, does not exist: see %s", line(r.home), a.command("agents"))
+		default:
+			a.note("%s is not on the PATH of this shell: see %s", line(r.Program), a.command("agents"))
+		}
+	}
 }

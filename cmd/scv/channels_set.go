@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -26,7 +27,14 @@ func (c *channelsSet) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	return a.setAccount(set)
+	err = a.setAccount(set)
+	switch refused := (*wire.Error)(nil); {
+	case errors.As(err, &refused) && refused.Code == wire.ComponentError && c.Workspace != nil && !filepath.IsAbs(*c.Workspace):
+		return failf(exitCode(err), fmt.Sprintf("%q was taken from the folder that you are in; a whole path begins with /", *c.Workspace), "%w", err)
+	case err == nil && c.Agent != nil:
+		a.warnOfAgent(*c.Agent)
+	}
+	return err
 }
 
 // request makes the one message that carries every change.

@@ -14,6 +14,11 @@ func TestUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                                    "try: scv --help",
 		"statuss":                             `did you mean "status"`,
+		"foo":                                 "scv: unexpected argument foo\n",
+		"config":                              "scv: unexpected argument config\n",
+		"statsu":                              `did you mean "status"?`,
+		"status --jsno":                       `did you mean "--json"?`,
+		"confirm --timeout -7s q":             `--timeout cannot be less than nothing: "-7s"`,
 		"status --jsn":                        "try: scv status --help",
 		"confirm":                             `try: scv confirm "Deploy now?"`,
 		"confirm two words":                   `words: put the question in quotes`,

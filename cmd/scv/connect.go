@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -91,6 +92,8 @@ func (a *app) explain(err error) error {
 			"the daemon%s is running but does not answer", a.lockHolder())
 	case errors.Is(err, bus.ErrTooOld):
 		return failf(exitFailed, "compare the versions: "+a.command("status"), "%w (this scv is %s)", bus.ErrTooOld, thisBuild().Version)
+	case errors.Is(err, fs.ErrPermission):
+		return failf(exitFailed, notYours, "you may not use the daemon of %s", a.homeName())
 	case errors.Is(err, bus.ErrDenied):
 		return failf(exitFailed, ownersOnly, "%w", err)
 	}

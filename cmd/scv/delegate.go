@@ -43,7 +43,7 @@ func (c *delegateCmd) Run(a *app) error {
 		return a.waitForRun(c.Wait, c.Timeout)
 	}
 	if c.Agent == "" || c.Prompt == "" {
-		return failf(exitUsage, "try: "+c.example(), "give an agent and a task")
+		return failf(exitUsage, "try: "+c.exampleHere(a), "give an agent and a task")
 	}
 	prompt, err := a.task(string(c.Prompt))
 	if err != nil {

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,6 +49,17 @@ func (c *delegateCmd) here(a *app, prompt, folder string) error {
 	return told
 }
 
+// exampleHere is the example with an agent that there is: the one that was named, else the first of config.toml.
+func (c *delegateCmd) exampleHere(a *app) string {
+	name := c.Agent
+	if home, err := a.home(); err == nil && name == "" {
+		if cfg, err := config.Load(home); err == nil && len(cfg.Agents) > 0 {
+			name = slices.Min(slices.Collect(maps.Keys(cfg.Agents)))
+		}
+	}
+	return strings.Replace(c.example(), "codex", cmp.Or(name, "codex"), 1)
+}
+
 // driver is the agent as config.toml has it. We run it with our own environment, not the daemon's.
 func (c *delegateCmd) driver(a *app) (agent.Agent, error) {
 	home, err := a.home()
@@ -54,7 +68,7 @@ func (c *delegateCmd) driver(a *app) (agent.Agent, error) {
 	}
 	cfg, err := config.Load(home)
 	if err != nil {
-		return nil, failf(exitFailed, "mend the file, then: "+a.command("reload"), "%w", err)
+		return nil, failf(exitFailed, a.mending(err), "%w", err)
 	}
 	commands := make(map[string]agent.Command, len(cfg.Agents))
 	for name, c := range cfg.Agents {

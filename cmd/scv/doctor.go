@@ -36,10 +36,11 @@ type finding struct {
 
 // patient is one home under examination.
 type patient struct {
-	a    *app
-	home string
-	pid  uint32 // of the daemon that answered; 0 without one
-	down error  // why none did
+	a      *app
+	home   string
+	pid    uint32 // of the daemon that answered; 0 without one
+	down   error  // why none did
+	closed bool   // it is somebody else's, who lets nobody in
 
 	canKeep func() bool // whether scv start can work here; asked once
 }
@@ -67,6 +68,9 @@ func (c *doctorCmd) Run(a *app) error {
 			return errInterrupted
 		}
 		all = append(all, look()...)
+		if p.closed { // nothing in it can be looked at, and each look would say so
+			break
+		}
 	}
 	if c.JSON {
 		err = a.printJSON(all)
@@ -133,7 +137,7 @@ func (p *patient) lookAtDaemon() []finding {
 	p.pid = status.PID
 	found := []finding{{"daemon", fine, fmt.Sprintf("scv %s, pid %d, answers", status.Version, status.PID), ""}}
 	if status.Version != thisBuild().Version {
-		found[0].State, found[0].Todo = shaky, "stop it and start this scv "+thisBuild().Version+": "+p.a.command("run")
+		found[0].State, found[0].Todo = shaky, "this scv is "+thisBuild().Version+"; to go over to what is installed: "+p.a.command("restart --when-idle")
 	}
 	for _, h := range status.Components {
 		if h.State == wire.Failed || h.State == wire.Backoff || h.State == wire.Disconnected {

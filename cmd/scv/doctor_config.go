@@ -10,7 +10,7 @@ import (
 func (p *patient) lookAtConfig() []finding {
 	cfg, err := config.Load(p.home)
 	if err != nil {
-		return []finding{{"config", broke, err.Error(), "mend the file, then: " + p.a.command("reload")}}
+		return []finding{{"config", broke, err.Error(), p.a.mending(err)}}
 	}
 	if cfg.Workspace != "" {
 		if err := config.CheckFolder(cfg.Workspace); err != nil {

@@ -28,6 +28,7 @@ func (p *patient) lookAtHome() []finding {
 	case !info.IsDir():
 		return []finding{{"home", broke, p.home + " is not a folder", "name another with --home, or move it away"}}
 	}
+	p.closed = unix.Access(p.home, unix.R_OK|unix.X_OK) != nil
 	found := []finding{{"home", fine, p.home, ""}}
 	return append(append(found, p.lookAtModes(info)...), p.lookAtDisk())
 }

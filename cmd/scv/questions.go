@@ -40,7 +40,7 @@ func (c *questionsList) Run(a *app) error {
 }
 
 func (a *app) printQuestions(list []wire.ConfirmDetail) {
-	t := table{}
+	t := table{most: a.width()}
 	t.head("ID", "CODE", "STATE", "CHAT", "UNTIL", "ASKED BY", "QUESTION")
 	for _, d := range list {
 		t.row(cell{d.Confirm.ID, plain}, cell{d.Code, plain}, cell{string(d.Confirm.State), confirmStyle(d.Confirm.State)},

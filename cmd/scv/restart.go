@@ -60,7 +60,7 @@ func (c *restartCmd) Run(a *app) error {
 	if c.JSON && !c.Wait {
 		return a.printJSON(status.Restart)
 	}
-	c.say(a, *status.Restart)
+	c.say(a, status)
 	if !c.Wait || plan.ID == nil { // without an id it is over already
 		return nil
 	}
@@ -84,14 +84,17 @@ func optional(text string) *string {
 }
 
 // say tells what was scheduled.
-func (c *restartCmd) say(a *app, r wire.RestartInfo) {
-	where := "the usual owner chat"
+func (c *restartCmd) say(a *app, status wire.DaemonStatus) {
+	r, where := *status.Restart, "the usual owner chat"
 	if r.Origin != nil {
 		where = line(*r.Origin)
 	}
 	if r.WaitingFor != nil {
 		a.note("waiting for %s, at most until %s; the outcome goes to %s",
 			line(*r.WaitingFor), a.clockTime(r.DeadlineUnixSeconds), where)
+	}
+	if r.ToVersion == status.Version {
+		a.note("what is installed has the version that runs already")
 	}
 	a.say("restarting into %s", line(r.ToVersion))
 }
@@ -114,6 +117,9 @@ func (c *restartCmd) explain(a *app) error {
 	}
 	if d.Restart != nil {
 		a.say("a restart into %s is under way", line(d.Restart.ToVersion))
+	}
+	if d.Into != nil {
+		a.say("a restart now would go over to %s", line(*d.Into))
 	}
 	if len(d.Blockers) == 0 {
 		a.say("it would wait for nothing")

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -153,3 +155,16 @@ func (k *keeper) stranger(st service.State) (service.Holder, bool) {
 	h, held := service.HolderOf(k.home)
 	return h, held && h.PID != st.PID
 }
+
+// mending is what to do about a config.toml that cannot be used. Without a daemon there is nothing to reload.
+func (a *app) mending(err error) string {
+	if errors.Is(err, fs.ErrPermission) {
+		return notYours
+	}
+	if _, held := service.HolderOf(a.homeName()); held {
+		return "mend the file, then: " + a.command("reload")
+	}
+	return "mend the file, then: " + a.command("run")
+}
+
+const notYours = "work as the user whose home it is, or name your own with --home DIR or SCV_HOME"

@@ -68,7 +68,7 @@ func (a *app) printStatus(s wire.DaemonStatus, questions int) {
 	t := table{}
 	t.row(cell{"daemon", dim}, cell{fmt.Sprintf("scv %s, pid %d, home %s", s.Version, s.PID, a.homeName()), plain})
 	if s.Version != thisBuild().Version {
-		t.row(cell{"", dim}, cell{"this scv is " + thisBuild().Version + "; the daemon still runs another version", warn})
+		t.row(cell{"", dim}, cell{"this scv is " + thisBuild().Version + "; the daemon still runs another version. To go over: " + a.command("restart --when-idle"), warn})
 	}
 	t.row(cell{"agents", dim}, cell{delegationLine(s.Delegations), plain})
 	if questions > 0 {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"scv/internal/layout"
@@ -72,7 +73,7 @@ func (a *app) storeFailure(path string, err error) error {
 	case errors.Is(err, store.ErrLocked):
 		return failf(exitFailed, "ask the daemon: "+a.command("store dump"), "%w", err)
 	case errors.Is(err, store.ErrDamaged):
-		return failf(exitDamaged, a.putBack(path), "%w", err)
+		return &failure{code: exitDamaged, err: plainDamage{err}, hint: a.putBack(path)}
 	}
 	return err
 }
@@ -84,3 +85,14 @@ func (a *app) putBack(path string) string {
 	}
 	return "put a copy back: " + a.command("store restore")
 }
+
+// plainDamage leaves out what a program said when it met the damage: it stands in the daemon's log and in
+// scv store check --json.
+type plainDamage struct{ error }
+
+func (d plainDamage) Error() string {
+	words, _, _ := strings.Cut(d.error.Error(), ": panic: ")
+	return words
+}
+
+func (d plainDamage) Unwrap() error { return d.error }

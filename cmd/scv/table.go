@@ -29,6 +29,7 @@ type cell struct {
 // table lines up columns by the width they take on a terminal, so that Chinese names stay in line.
 type table struct {
 	indent string
+	most   int // columns of the screen that a row may take, the rest of its last cell left out; 0 is any
 	rows   [][]cell
 }
 
@@ -55,9 +56,25 @@ func (t *table) write(w io.Writer, colour bool) {
 		}
 	}
 	for _, row := range t.rows {
+		t.fit(row, widths)
 		io.WriteString(w, t.indent+renderRow(row, widths, colour)+"\n")
 	}
 }
+
+// fit cuts the last cell of a row that would not stand on one line.
+func (t *table) fit(row []cell, widths []int) {
+	if t.most == 0 || len(row) == 0 {
+		return
+	}
+	last, before := &row[len(row)-1], runewidth.StringWidth(t.indent)
+	for _, w := range widths[:len(row)-1] {
+		before += w + 2
+	}
+	last.text = runewidth.Truncate(last.text, max(t.most-before, leastShown), "…")
+}
+
+// leastShown is what of a cell is shown however narrow the screen is.
+const leastShown = 16
 
 func renderRow(row []cell, widths []int, colour bool) string {
 	var b strings.Builder

@@ -29,6 +29,26 @@ func TestTableAlignsWideNames(t *testing.T) {
 	}
 }
 
+// On a screen a row is one line: what does not fit of its last cell is left out, and that is shown.
+func TestTableFitsTheScreen(t *testing.T) {
+	for _, most := range []int{0, 40} {
+		tab := table{most: most}
+		tab.head("ID", "QUESTION")
+		tab.row(cell{"0123456789ab", plain}, cell{strings.Repeat("部署", 1500), plain})
+		tab.row(cell{"1", plain}, cell{"short", plain})
+		var out strings.Builder
+		tab.write(&out, false)
+		lines := strings.Split(out.String(), "\n")
+		width := runewidth.StringWidth(lines[1])
+		if cut := strings.HasSuffix(lines[1], "…"); cut != (most > 0) || most > 0 && (width > most || width < most-1) {
+			t.Errorf("a screen of %d columns: %d, cut %v", most, width, cut)
+		}
+		if !strings.HasSuffix(lines[2], "  short") {
+			t.Errorf("%q", lines[2])
+		}
+	}
+}
+
 // no-color.org: any value but the empty one.
 func TestNoColour(t *testing.T) {
 	for value, want := range map[string]bool{"": true, "1": false, "0": false, "no": false} {

@@ -34,9 +34,15 @@ func unixTime(seconds uint64) time.Time {
 	return time.Unix(int64(min(seconds, farFuture)), 0)
 }
 
+// near is how close a time of day is told with its seconds: a person who waits counts them.
+const near = 5 * time.Minute
+
 // clockTime is a time of day in the local zone, with its date where that is not today.
 func (a *app) clockTime(seconds uint64) string {
 	at, now := unixTime(seconds).Local(), a.now().Local()
+	if at.Sub(now).Abs() < near {
+		return at.Format(time.TimeOnly)
+	}
 	if at.Year() == now.Year() && at.YearDay() == now.YearDay() {
 		return at.Format("15:04")
 	}

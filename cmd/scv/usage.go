@@ -37,6 +37,7 @@ const strayWord = "unexpected argument "
 
 // wordings are the complaints of kong and of Go's own parsers that a person could not read, and ours.
 var wordings = [][2]string{
+	{`^(\S+): expected \S+ value but got ("-\d[^"]*").*$`, `$1 cannot be less than nothing: $2`},
 	{`^(\S+): expected \S+ value but got .*$`, `$1 needs a value`},
 	{`^(\S+): expected duration but got ("[^"]*").*$`, `$1 is a time with its unit, as 90s, 30m or 4h; it cannot be $2`},
 	{`^(\S+): expected a valid .* int but got ("[^"]*").*$`, `$1 is a whole number; it cannot be $2`},
@@ -52,5 +53,5 @@ func plainly(theirs string) string {
 			return complaint.ReplaceAllString(theirs, w[1])
 		}
 	}
-	return theirs
+	return nearly(theirs)
 }

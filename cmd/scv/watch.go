@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"time"
+
+	"scv/wire/bus"
 )
 
 // look is what the daemon said of something at one moment.
@@ -19,8 +22,15 @@ func (a *app) watchLooks(json bool, take func(*app) (look, error)) error {
 	quiet := *a
 	quiet.watched = false // a word on stderr would tear the picture
 	shown := display{a: a}
+	restarts := false // the daemon said so when it was last seen
 	for last := ""; ; {
 		l, err := take(&quiet)
+		if s, ok := l.(statusLook); ok && err == nil {
+			restarts = s.status.Restart != nil
+		}
+		if err != nil && last != "" {
+			err = between(err, restarts)
+		}
 		switch {
 		case a.ctx.Err() != nil:
 			return nil
@@ -40,6 +50,14 @@ func (a *app) watchLooks(json bool, take func(*app) (look, error)) error {
 		}
 		last = key
 	}
+}
+
+// between says of a daemon that goes over to a new release, or just comes or goes, no more than that.
+func between(err error, restarts bool) error {
+	if restarts || errors.Is(err, bus.ErrLost) || errors.Is(err, bus.ErrStarting) {
+		return errors.New("the daemon is restarting or stopping; waiting for it")
+	}
+	return err
 }
 
 // frame is what is shown of a look, and a key that changes only when it does: ages do not count.

@@ -50,7 +50,7 @@ func (k *Keeper) Kill(ctx context.Context, handle string) error {
 
 // Unknown refuses a handle that nothing is known of.
 func Unknown(handle string) error {
-	return &unknownRun{wire.Refuse(wire.DelegationError, "no delegation has the handle %q; scv delegations --all lists them", handle)}
+	return &unknownRun{wire.Refuse(wire.DelegationError, "no run has the handle %q, or it has ended; scv delegations --all lists those that are left", handle)}
 }
 
 // unknownRun can be told from other refusals.

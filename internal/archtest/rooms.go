@@ -52,6 +52,7 @@ var rooms = []Room{
 	{"daemon/caller", plain, "a pure decision over facts: who may what is read in one place"},
 	{"daemon/confirm", plain, "pure rules: every race of a question is read in one place"},
 	{"daemon/notify", plain, "a pure choice of a chat from facts: it sends nothing"},
+	{"daemon/outage", plain, "a pure choice of a moment from what is seen: it tells nobody itself"},
 	{"daemon/chatcommand", nil, "pure words: what an owner can write to SCV itself is read in one place"},
 	{"daemon/outage", plain, "a pure choice of a moment from what is seen: it tells nobody itself"},
 	{"daemon/config", plain, "it reads config.toml into plain values and knows no reader of them"},

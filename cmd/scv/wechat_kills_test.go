@@ -15,6 +15,7 @@ import (
 // every message gets exactly one reply that its owner sees, the agent's or the word that it was interrupted, and
 // no reply is spent on a token that was used up. SCV_KILLS sets how many kills, SCV_CRASH_SEED repeats a run.
 func TestWeChatSurvivesKills(t *testing.T) {
+	t.Parallel()
 	seed := uint64(number(t, "SCV_CRASH_SEED", int(time.Now().UnixNano()%1e9)))
 	t.Logf("seed %d (SCV_CRASH_SEED=%d repeats it)", seed, seed)
 	k := &wechatKills{t: t, random: rand.New(rand.NewPCG(seed, 10)), said: map[string]string{}}

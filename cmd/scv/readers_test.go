@@ -96,7 +96,7 @@ func TestAgentsTellsOfABrokenFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := at(t, home).scv("agents")
-	if got.code != 1 || !strings.Contains(got.errOut, "config.toml") || !strings.Contains(got.errOut, "scv reload") {
+	if got.code != 1 || !strings.Contains(got.errOut, "config.toml") || !strings.Contains(got.errOut, "scv run") {
 		t.Errorf("exit %d, stderr %q", got.code, got.errOut)
 	}
 }

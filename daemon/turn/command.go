@@ -74,7 +74,11 @@ func notWanted() reply {
 func (e *Engine) stopMarked(claims []store.ClaimRow) (notYet bool) {
 	for _, row := range claims {
 		handle := row.Claim.Handle
-		if !row.Claim.Stop || handle == "" {
+		if !row.Claim.Stop {
+			continue
+		}
+		if handle == "" {
+			e.endFetching(row)
 			continue
 		}
 		run := e.o.Runs.Own(handle)
@@ -122,4 +126,27 @@ func (e *Engine) endStop(handle string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.stopping, handle)
+}
+
+// whileFetching bounds what a turn does before it begins: the mark on its claim ends that.
+func (e *Engine) whileFetching(ctx context.Context, row store.ClaimRow) (_ context.Context, done func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	key := claim{row.Account, row.Seq}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.fetching[key] = cancel
+	return ctx, func() {
+		cancel()
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.fetching, key)
+	}
+}
+
+func (e *Engine) endFetching(row store.ClaimRow) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if end := e.fetching[claim{row.Account, row.Seq}]; end != nil {
+		end()
+	}
 }

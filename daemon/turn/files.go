@@ -79,6 +79,8 @@ func (e *Engine) incoming(ctx context.Context, row store.ClaimRow, task agent.Ta
 	for _, f := range row.Claim.Files {
 		files = append(files, channel.File{Kind: channel.FileKind(f.Kind), Name: f.Name, Size: f.Size, Ref: f.Ref})
 	}
+	ctx, done := e.whileFetching(ctx, row)
+	defer done()
 	ctx, cancel := context.WithTimeout(ctx, e.limit(row))
 	defer cancel()
 	for n, name := range media.Names(files) {

@@ -30,15 +30,21 @@ type carrier struct {
 	fail   map[string]int // that many times it cannot be reached for it
 	asked  []string
 	upload int64
-	hook   func() // called in a fetch
+	hook   func()        // called in a fetch
+	stuck  chan struct{} // a fetch closes it and never ends by itself
 }
 
 var errLine = errors.New("the line is dead")
 
-func (c *carrier) Fetch(_ context.Context, f channel.File, w io.Writer, limit int64) error {
+func (c *carrier) Fetch(ctx context.Context, f channel.File, w io.Writer, limit int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked = append(c.asked, f.Ref)
+	if c.stuck != nil {
+		close(c.stuck)
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	if c.hook != nil {
 		c.hook()
 	}
@@ -184,9 +190,9 @@ func TestFilesWithoutTools(t *testing.T) {
 // A platform that cannot be reached is tried three times, and then the turn goes on without the file.
 func TestFetchIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &Engine{o: Options{
+		e := New(Options{
 			Clock: clock.NewVirtual(), Log: slog.New(slog.DiscardHandler), Media: media.In(t.TempDir()), Limits: func() Limits { return Limits{Owner: time.Hour, OwnerFile: 10} },
-		}}
+		})
 		c := &carrier{files: map[string]string{"twice": "a", "thrice": "b"}, fail: map[string]int{"twice": 2, "thrice": 3}}
 		e.o.Carrier = func(string) (channel.Carrier, bool) { return c, true }
 		row := store.ClaimRow{Account: account, Claim: store.Claim{Owner: true, MessageID: "m", Files: []store.File{
@@ -217,10 +223,10 @@ func TestFetchIsTriedAgain(t *testing.T) {
 func TestFetchWithinTheTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &slowCarrier{}
-		e := &Engine{o: Options{
+		e := New(Options{
 			Clock: clock.NewVirtual(), Log: slog.New(slog.DiscardHandler), Media: media.In(t.TempDir()), Limits: func() Limits { return Limits{Owner: 5 * time.Minute, OwnerFile: 10} },
 			Carrier: func(string) (channel.Carrier, bool) { return slow, true },
-		}}
+		})
 		row := store.ClaimRow{Account: account, Claim: store.Claim{Owner: true, Files: []store.File{{Kind: "image", Ref: "a"}}}}
 		began := time.Now()
 		lines := e.incoming(t.Context(), row, agent.Task{Tools: true})
@@ -231,6 +237,22 @@ func TestFetchWithinTheTurn(t *testing.T) {
 			t.Errorf("tries took %v", slow.took)
 		}
 	})
+}
+
+// A message that is stopped while its files are fetched waits for none of them.
+func TestStopWhileFetching(t *testing.T) {
+	w := carries(t, "cat")
+	w.carrier.stuck = make(chan struct{})
+	w.run()
+	w.claim("c", "look", func(c *store.Claim) { c.Files = []store.File{{Kind: "image", Ref: "a"}} })
+	<-w.carrier.stuck
+	w.sayStop("c")
+	if r := w.answered(1)[0]; r.Text != notWanted().text {
+		t.Errorf("%+v", r)
+	}
+	if len(w.carrier.asked) != 1 {
+		t.Errorf("fetched %q", w.carrier.asked)
+	}
 }
 
 // An agent has what is left of the turn's time after its files.

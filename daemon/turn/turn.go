@@ -77,6 +77,7 @@ type Engine struct {
 	busy     map[conversation]bool // conversations with a turn running
 	count    map[place]int         // turns running
 	stopping map[string]bool       // runs that are being stopped by their owner's word
+	fetching map[claim]func()      // turns that fetch files, and how to end that
 	turns    sync.WaitGroup
 
 	faults faults
@@ -86,6 +87,12 @@ type Engine struct {
 type conversation struct {
 	account, key string
 	job          bool
+}
+
+// claim names one.
+type claim struct {
+	account string
+	seq     uint64
 }
 
 // place is what limits how many turns run at once.
@@ -98,6 +105,7 @@ type place struct {
 func New(o Options) *Engine {
 	return &Engine{
 		o: o, wake: make(chan struct{}, 1), busy: map[conversation]bool{}, count: map[place]int{}, stopping: map[string]bool{},
+		fetching: map[claim]func(){},
 	}
 }
 

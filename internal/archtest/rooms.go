@@ -54,7 +54,6 @@ var rooms = []Room{
 	{"daemon/notify", plain, "a pure choice of a chat from facts: it sends nothing"},
 	{"daemon/outage", plain, "a pure choice of a moment from what is seen: it tells nobody itself"},
 	{"daemon/chatcommand", nil, "pure words: what an owner can write to SCV itself is read in one place"},
-	{"daemon/outage", plain, "a pure choice of a moment from what is seen: it tells nobody itself"},
 	{"daemon/config", plain, "it reads config.toml into plain values and knows no reader of them"},
 	{"daemon/credential", []string{"internal/layout", "internal/durable", "internal/failpoint"}, "it keeps secrets and must not know whose door they open"},
 	{"daemon/media", []string{"daemon/channel", "internal/layout", "internal/durable", "internal/failpoint"}, "it keeps files for chats: it knows neither who asks for them nor how a platform carries them"},

@@ -35,7 +35,7 @@ func TestMessages(t *testing.T) {
 		owner(channel.Message{ID: said, Text: "hello", ReplyHandle: said}),
 		owner(channel.Message{ID: quoting, Text: "yes", ReplyHandle: quoting, Quotes: said, Quoted: "hello"}),
 		{ID: called, Chat: group, Sender: "ou_x", Text: "look", ReplyHandle: called},
-		owner(channel.Message{ID: inside, Text: "more", ReplyHandle: "thread:" + inside}),
+		owner(channel.Message{ID: inside, Text: "more", Root: "hello", ReplyHandle: "thread:" + inside}),
 		owner(channel.Message{ID: image, ReplyHandle: image, Files: []channel.File{{Kind: channel.Image}}}),
 		owner(channel.Message{ID: bundle, Text: "[forwarded messages]\n- hello", ReplyHandle: bundle}),
 		owner(channel.Message{ID: last, Text: "last", ReplyHandle: last}),

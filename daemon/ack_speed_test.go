@@ -5,22 +5,20 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"scv/wire"
 )
 
 // A message is kept and acknowledged before the platform could think that it was not: the median stays
 // within 5 ms where a commit takes a fraction of one.
 func TestAcknowledgementIsQuick(t *testing.T) {
-	s := startSignedIn(t)
-	s.becomes(t, wire.Connected, "")
+	m := newInFeishu(t)
+	newTalk(t, m)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var took []time.Duration
 	for range 101 {
 		began := time.Now()
-		id := s.p.Say(s.chat, s.app.Owner, "hello")
-		if err := s.p.Await(ctx, func() bool { return s.p.Acked(id) }); err != nil {
+		id := m.p.Say(m.chat, m.app.Owner, "hello")
+		if err := m.p.Await(ctx, func() bool { return m.p.Acked(id) }); err != nil {
 			t.Fatal(err)
 		}
 		took = append(took, time.Since(began))

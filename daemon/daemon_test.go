@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"scv/daemon/caller"
+	"scv/daemon/lock"
 	"scv/daemon/process"
 	"scv/daemon/restart"
 	"scv/daemon/transport"
@@ -42,7 +44,11 @@ func startAfter(t *testing.T, home string, clk *clock.Virtual, found *restart.St
 		Environ: os.Environ(), Start: found, inProcess: true, clock: clk,
 	}, process.NewTable())
 	for _, step := range d.steps() {
-		if err := step.run(ctx); err != nil {
+		err := step.run(ctx)
+		for end := time.Now().Add(time.Minute); errors.Is(err, lock.ErrRunning) && time.Now().Before(end); err = step.run(ctx) {
+			time.Sleep(time.Millisecond) // the home's last daemon has stopped: a child that another test starts has its lock, until its exec is done
+		}
+		if err != nil {
 			t.Fatalf("%s: %v", step.name, err)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"scv/internal/testexe"
 )
 
-// table is the one of this process: a second one would reap the first one's children.
+// table is what the tests spawn with and look at processes by.
 var table = process.NewTable()
 
 // cgroups is where runs get their own, "" where this machine lets us make none.

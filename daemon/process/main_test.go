@@ -15,7 +15,7 @@ import (
 	"scv/internal/testexe"
 )
 
-// table is the one of this process: a second one would reap the first one's children.
+// table is what the tests spawn with and look at processes by.
 var table = NewTable()
 
 // TestMain makes the test a subreaper, as every SCV process that owns runs is one, and fails when a

@@ -65,6 +65,36 @@ func TestSweepNeverTakesAStatus(t *testing.T) {
 	}
 }
 
+// What one table has spawned is no orphan to another one of the same process, dead or alive.
+func TestTablesKnowEachOthersChildren(t *testing.T) {
+	c, err := NewTable().Spawn(Spec{Path: "/bin/sh", Args: []string{"-c", "read line; exit 7"}, StdinPipe: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := NewTable()
+	look := func() View {
+		view, err := other.Scan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return view
+	}
+	if adopted := other.Adopted(look()); len(adopted) > 0 {
+		t.Errorf("it lives, and looks adopted: %+v", adopted)
+	}
+	if err := c.Stdin().Close(); err != nil {
+		t.Fatal(err)
+	}
+	var view View
+	until(t, "a zombie", func() bool { view = look(); p, _ := view.Find(c.ID()); return p.Zombie() })
+	if reaped := other.ReapAdopted(view); len(reaped) > 0 {
+		t.Errorf("reaped by another: %v", reaped)
+	}
+	if exit, err := c.Wait(); err != nil || exit.Code != 7 {
+		t.Errorf("%+v, %v", exit, err)
+	}
+}
+
 func descriptors(t *testing.T) int {
 	t.Helper()
 	fds, err := os.ReadDir("/proc/self/fd")

@@ -7,19 +7,27 @@ import (
 	"sync"
 )
 
-// Table holds what was spawned here and looks at the process table. There is exactly one in a process,
-// tests included: what a second one or os/exec has spawned looks adopted to the first, and it would reap it.
+// Table looks at the process table and spawns. Several in a process know of each other's children; what os/exec
+// has spawned looks adopted to them, and would be stopped and reaped.
 type Table struct {
-	mu      sync.Mutex // spawning and reaping exclude each other
-	spawned map[int]*Child
+	*children
 
 	seen   programs // by the last pass, of which there is one at a time
 	homes  homes    // by the last that wanted to know
 	passes passes
 }
 
-// NewTable makes an empty table.
-func NewTable() *Table { return &Table{spawned: map[int]*Child{}} }
+// children are what was spawned in this process. The kernel has one list of them for all of it, so there is one here:
+// to a table that did not know of another's child, it would be what some run left behind.
+type children struct {
+	mu      sync.Mutex // spawning and reaping exclude each other
+	spawned map[int]*Child
+}
+
+var spawnedHere = &children{spawned: map[int]*Child{}}
+
+// NewTable makes a table that has seen nothing yet.
+func NewTable() *Table { return &Table{children: spawnedHere} }
 
 // programs keeps what a pass has read of each process for the next one: all but stat is most of its cost.
 type programs map[programKey]program

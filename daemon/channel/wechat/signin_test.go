@@ -120,7 +120,7 @@ func TestSignInThatEndsOtherwise(t *testing.T) {
 		is    error
 		says  string
 		links int
-		life  time.Duration
+		life  time.Duration // long enough for a code on a busy machine
 	}{
 		"codes expire":        {plan: wechattest.SignIn{Last: &wechattest.Status{Name: "expired"}}, is: ErrCodes, links: 4},
 		"bound already":       {plan: wechattest.SignIn{Last: &wechattest.Status{Name: "binded_redirect"}}, is: ErrBound, links: 1},
@@ -135,9 +135,10 @@ func TestSignInThatEndsOtherwise(t *testing.T) {
 		"a refused status":    {fault: wechattest.Fault{Route: wechattest.QRStatus, Code: -5}, says: "code -5", links: 1},
 		"a status of no JSON": {fault: wechattest.Fault{Route: wechattest.QRStatus, Body: "no"}, says: "cannot be read", links: 1},
 		"an unknown code":     {fault: wechattest.Fault{Route: wechattest.QRStatus, Status: 404}, says: "HTTP 404", links: 1},
-		"never scanned":       {plan: wechattest.SignIn{Last: wait}, is: ErrNotScanned, links: 1, life: 50 * time.Millisecond},
+		"never scanned":       {plan: wechattest.SignIn{Last: wait}, is: ErrNotScanned, links: 1, life: 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := wechattest.New(t, wechattest.Options{})
 			p.PlanSignIn(c.plan)
 			if c.fault.Route != "" {

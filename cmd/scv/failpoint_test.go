@@ -112,7 +112,7 @@ func refusedFor(err error, mode string) bool {
 // stalled step goes on answering.
 func awaitHit(t *testing.T, d *daemonProcess, m *model, hits string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		select {
 		case <-d.ended:
 			return

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -25,6 +26,25 @@ type client struct {
 	http     http.Client
 	platform Platform
 	limit    time.Duration // of one request
+	ahead    *atomic.Int64 // how far the platform's clock is ahead of ours, in nanoseconds, by its latest answer
+}
+
+// sameClock is how far two clocks may be apart that count as one: answers tell whole seconds.
+const sameClock = 2 * time.Second
+
+// now is the time by the platform's clock, which its messages are dated by.
+func (c *client) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+func (c *client) learnTime(date string) {
+	at, err := http.ParseTime(date)
+	if err != nil {
+		return
+	}
+	off := time.Until(at)
+	if off.Abs() <= sameClock {
+		off = 0
+	}
+	c.ahead.Store(int64(off))
 }
 
 // newClient makes a client by a copy of base, whose connections it shares.
@@ -32,7 +52,7 @@ func newClient(base *http.Client, platform Platform) client {
 	own := http.Client{Transport: base.Transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
 	}}
-	return client{own, platform, requestTime}
+	return client{own, platform, requestTime, new(atomic.Int64)}
 }
 
 var errTooLarge = errors.New("the platform answered more than 4 MiB")
@@ -59,6 +79,7 @@ func (c *client) do(request *http.Request) (status int, body []byte, err error) 
 		return 0, nil, noAnswer(err)
 	}
 	defer response.Body.Close()
+	c.learnTime(response.Header.Get("Date"))
 	body, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	switch {
 	case err != nil:

@@ -11,9 +11,10 @@ import (
 
 // Bounds of one look at what was missed. What is more comes in the next look, which follows at once.
 const (
-	lookPlaces = 32 // chats, and as many threads
-	lookPages  = 4  // of one place that have anything new
-	pageSize   = 50 // messages
+	lookPlaces = 32  // chats, and as many threads
+	lookPages  = 4   // of one place that have anything new
+	mostPages  = 100 // of one place, whatever is in them
+	pageSize   = 50  // messages
 	lookBack   = 24 * time.Hour
 	overlap    = time.Minute // before the checkpoint: a message may still be on its way when a later one is taken
 )
@@ -42,7 +43,7 @@ func (a *Adapter) missed(ctx context.Context, taken map[string]bool) (items []it
 	chats, threads := newest(a.known.Chats), newest(a.known.Threads)
 	for _, id := range chats[:min(len(chats), lookPlaces)] {
 		p := a.known.Chats[id]
-		since := max(p.unsure()/1000, time.Now().Add(-lookBack).Unix())
+		since := max(p.unsure(a.api.now())/1000, a.api.now().Add(-lookBack).Unix())
 		query := url.Values{
 			"container_id_type": {"chat"}, "container_id": {id}, "sort_type": {"ByCreateTimeAsc"},
 			"start_time": {strconv.FormatInt(since, 10)}, // without an end: our clock may be behind
@@ -77,14 +78,18 @@ type listAnswer struct {
 // look reads the pages of one place. A place that the platform refuses to show is left out: the bot may
 // have been sent away from it.
 func (a *Adapter) look(ctx context.Context, query url.Values, chat string, p place, taken map[string]bool) (found []item, more bool, err error) {
-	size := pageSize
-	for pages := 0; pages < lookPages; {
+	size, unsure := pageSize, p.unsure(a.api.now())
+	for pages, all := 0, 0; pages < lookPages && all < mostPages; all++ {
 		query.Set("page_size", strconv.Itoa(size))
 		got, err := get[listAnswer](ctx, a.api, "/open-apis/im/v1/messages", query)
 		if errors.Is(err, errTooLarge) && size > 1 { // no answer of any size may end the account for good
 			size, found, pages = max(size/5, 1), nil, 0
 			query.Del("page_token")
 			continue
+		}
+		if errors.Is(err, errTooLarge) {
+			a.o.Log.Warn("what was missed in a chat cannot be read: one message of it is too large", "account", a.o.Account.ID())
+			return found, false, nil
 		}
 		if refusal, ok := errors.AsType[*answer](err); ok && (refusal.fate == refused || refusal.code == noScope) {
 			a.o.Log.Warn("what was missed in a chat cannot be read", "account", a.o.Account.ID(), "code", refusal.code)
@@ -97,8 +102,8 @@ func (a *Adapter) look(ctx context.Context, query url.Values, chat string, p pla
 		for _, r := range got.Data.Items {
 			it := r.item(chat, !p.Group)
 			it.listed = p.Chat == "" // p is a chat and no thread
-			old = old || it.sent.UnixMilli() < p.unsure()
-			if it.sent.UnixMilli() >= p.unsure() && it.check() == nil && !taken[it.id] {
+			old = old || it.sent.UnixMilli() < unsure
+			if it.sent.UnixMilli() >= unsure && it.check() == nil && !taken[it.id] {
 				found = append(found, it)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/go-json-experiment/json"
 )
@@ -29,8 +30,10 @@ type place struct {
 }
 
 // unsure is the time in milliseconds since when something may be missing. What was taken since then comes
-// again, and the daemon knows it.
-func (p place) unsure() int64 { return max(p.LastMS-overlap.Milliseconds(), 0) }
+// again, and the daemon knows it. A message that was dated in the future hides nothing that comes before that.
+func (p place) unsure(now time.Time) int64 {
+	return max(min(p.LastMS, now.UnixMilli())-overlap.Milliseconds(), 0)
+}
 
 // parseCheckpoint reads a cursor. One that cannot be read begins anew: what was missed meanwhile stays
 // missed, and nothing else.

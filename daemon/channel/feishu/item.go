@@ -139,8 +139,10 @@ func (it item) check() error {
 			return errMalformed
 		}
 	}
-	if len(it.sender) > 256 || strings.ContainsFunc(it.sender, unicode.IsControl) {
-		return errMalformed
+	for _, id := range []string{it.sender, it.thread, it.root, it.parent} {
+		if len(id) > 256 || strings.ContainsFunc(id, unicode.IsControl) {
+			return errMalformed
+		}
 	}
 	return nil
 }
@@ -161,9 +163,12 @@ func (it item) concerns(bot string) bool {
 	return false
 }
 
+// endOfYears is where times end that can be written down as dates, in milliseconds.
+const endOfYears = 253402300800000
+
 func millis(text string) time.Time {
 	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n <= 0 {
+	if err != nil || n <= 0 || n >= endOfYears {
 		return time.Time{}
 	}
 	return time.UnixMilli(n)

@@ -86,7 +86,8 @@ type Upload struct {
 
 // Seen marks a message id as handled. Key: <account>/<message id>.
 type Seen struct {
-	Order uint64 `json:"order"` // of its latest sighting
+	Order uint64 `json:"order"`          // of its latest sighting
+	Owner bool   `json:"owner,omitzero"` // the account's owner wrote it: nobody else's can push it out
 }
 
 // Cursor is what an account has come to, in its receiving and in an outage. Key: <account>/<name>.

@@ -84,7 +84,7 @@ var (
 	}
 	tableSeen = &Table{
 		Name: "seen", Key: "<account>/<message id>", Writer: ByDelivery,
-		Doors: []string{"MarkSeen", "ForgetAccount"},
+		Doors: []string{"MarkSeen", "MarkOwnerSeen", "ForgetAccount"},
 		Keep:  "the newest 8192 of an account by sighting", form: keyAccountText, read: readRecord[Seen],
 	}
 	tableCursors = &Table{

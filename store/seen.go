@@ -15,7 +15,13 @@ func (v *View) SeenMessage(account, id string) bool {
 }
 
 // MarkSeen notes a sighting of a message id and makes it the newest of its account.
-func (d *Delivery) MarkSeen(account, id string) error {
+func (d *Delivery) MarkSeen(account, id string) error { return d.markSeen(account, id, false) }
+
+// MarkOwnerSeen is MarkSeen for a message of the account's owner. Such ids are kept apart: however much others
+// write, what the owner wrote is not forgotten, and so not done twice.
+func (d *Delivery) MarkOwnerSeen(account, id string) error { return d.markSeen(account, id, true) }
+
+func (d *Delivery) markSeen(account, id string, owner bool) error {
 	if err := checkAccount(account); err != nil {
 		return err
 	}
@@ -23,7 +29,7 @@ func (d *Delivery) MarkSeen(account, id string) error {
 	if err != nil {
 		return err
 	}
-	if err := put(d.t, tableSeen, accountTextKey(account, id), Seen{Order: order}); err != nil {
+	if err := put(d.t, tableSeen, accountTextKey(account, id), Seen{Order: order, Owner: owner}); err != nil {
 		return err
 	}
 	return d.t.noteSighting(account)
@@ -40,25 +46,31 @@ func (t *txn) noteSighting(account string) error {
 	return err
 }
 
-// dropOldSeen removes the oldest ids of an account beyond those that are kept, at most limit of them.
+// sighting is a message id and how old its latest sighting is.
+type sighting struct {
+	order uint64
+	key   []byte
+}
+
+// dropOldSeen removes the oldest ids of an account beyond those that are kept, of its owner and of all others each,
+// at most limit of them.
 func (t *txn) dropOldSeen(account string, limit int) (more bool, err error) {
-	type sighting struct {
-		order uint64
-		key   []byte
-	}
-	var all []sighting
+	kept := map[bool][]sighting{}
 	for key, rec := range ascend[Seen](t, tableSeen, accountPrefix(account)) {
-		all = append(all, sighting{rec.Order, key})
+		kept[rec.Owner] = append(kept[rec.Owner], sighting{rec.Order, key})
 	}
-	surplus := len(all) - keepSeen
-	if surplus <= 0 {
-		return false, nil
-	}
-	slices.SortFunc(all, func(a, b sighting) int { return cmp.Compare(a.order, b.order) })
-	for _, old := range all[:min(surplus, limit)] {
-		if err := t.remove(tableSeen, slices.Clone(old.key)); err != nil {
-			return false, err
+	for _, all := range kept {
+		surplus := len(all) - keepSeen
+		if surplus <= 0 {
+			continue
 		}
+		slices.SortFunc(all, func(a, b sighting) int { return cmp.Compare(a.order, b.order) })
+		for _, old := range all[:min(surplus, limit)] {
+			if err := t.remove(tableSeen, slices.Clone(old.key)); err != nil {
+				return false, err
+			}
+		}
+		more = more || surplus > limit
 	}
-	return surplus > limit, nil
+	return more, nil
 }

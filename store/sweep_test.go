@@ -161,6 +161,21 @@ func TestSweepSparesWhatChanged(t *testing.T) {
 	}
 }
 
+// However much others write, what the owner wrote is not forgotten.
+func TestTheOwnersSightingsStandApart(t *testing.T) {
+	s, _ := sweepStore(t)
+	door := func(x *txn) *Delivery { return &Delivery{Shared{View{x}}} }
+	must(t, s.write(ctx, func(x *txn) error { return door(x).MarkOwnerSeen(local, "mine") }))
+	inBulk(t, s, keepSeen+3*seenSlack, func(x *txn, i int) error { return door(x).MarkSeen(local, fmt.Sprint(i)) })
+	must(t, s.Sweep(ctx))
+	if n := count(t, s, tableSeen, local); n != keepSeen+1 {
+		t.Errorf("%d ids after a sweep", n)
+	}
+	if !view(t, s, func(v *View) bool { return v.SeenMessage(local, "mine") }) {
+		t.Error("others pushed out what the owner wrote")
+	}
+}
+
 func TestSeenKeepsTheNewestSightings(t *testing.T) {
 	s, _ := sweepStore(t)
 	mark := func(x *txn, account, id string) error { return (&Delivery{Shared{View{x}}}).MarkSeen(account, id) }

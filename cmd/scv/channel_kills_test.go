@@ -15,6 +15,7 @@ import (
 // every message gets exactly one reply, the agent's or the word that it was interrupted. SCV_KILLS sets how
 // many kills, SCV_CRASH_SEED repeats a run.
 func TestFeishuSurvivesKills(t *testing.T) {
+	t.Parallel()
 	home, p := newPlatform(t)
 	k := newKills(t, home, "feishu", p.PlainURL(), 9)
 	app := p.Apps()[len(p.Apps())-1]
@@ -39,6 +40,7 @@ func TestFeishuSurvivesKills(t *testing.T) {
 // TestWeChatSurvivesKills does the same and spoils requests; no reply is spent on a token that was used up, where
 // nobody would see it.
 func TestWeChatSurvivesKills(t *testing.T) {
+	t.Parallel()
 	home, p := newWeChat(t, wechattest.Options{})
 	k := newKills(t, home, "wechat", p.PlainURL(), 10)
 	bot := p.Bots()[1]

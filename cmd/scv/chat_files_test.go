@@ -163,6 +163,7 @@ func TestFilesSurviveFaults(t *testing.T) {
 		{failpoint.SendAfter, "crash", 2, true},
 	} {
 		t.Run(fmt.Sprintf("%s=%s@%d", c.point, c.mode, c.hit), func(t *testing.T) {
+			t.Parallel()
 			x := newPost(t, "")
 			x.d.stop(t)
 			left := filepath.Join(media.In(x.home).Outbox(media.Chat{Account: "feishu:default", Conversation: x.owner}), "left.txt")

@@ -116,7 +116,11 @@ func (b *Inbox) take(tx *store.Delivery, account string, settings store.Account,
 		return nil
 	}
 	known := tx.SeenMessage(account, m.ID) && !failpoint.Broken(failpoint.BrokenDedup)
-	if err := tx.MarkSeen(account, m.ID); err != nil || known {
+	mark := tx.MarkSeen
+	if fromOwner(settings, m) {
+		mark = tx.MarkOwnerSeen
+	}
+	if err := mark(account, m.ID); err != nil || known {
 		return err
 	}
 	owner := IsOwner(settings, m)

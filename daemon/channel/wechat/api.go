@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -31,11 +32,12 @@ type api struct {
 	platform Platform
 	origin   string
 	token    string
+	behind   atomic.Bool // our clock was seen to be behind the platform's, by however little
 }
 
 func newAPI(base *http.Client, platform Platform, c Credentials) *api {
 	own := http.Client{Transport: base.Transport, CheckRedirect: noRedirect}
-	return &api{own, platform, platform.api(c.BaseURL), c.Token}
+	return &api{http: own, platform: platform, origin: platform.api(c.BaseURL), token: c.Token}
 }
 
 // baseInfo stands in every body.
@@ -96,15 +98,22 @@ func (a *api) post(ctx context.Context, limit time.Duration, what string, body a
 	case len(text) > maxAnswer:
 		return said{}, errAnswerTooLarge
 	}
-	return said{response.StatusCode, text, dated(response.Header.Get("Date"), time.Now())}, nil
+	return said{response.StatusCode, text, a.dated(response.Header.Get("Date"), time.Now())}, nil
 }
 
 // dated reads the time of an answer, which is told in whole seconds. Where our own clock agrees with it, that is
-// the finer one, and nothing is told. Where it does not, the answer's time is the end of its second: what somebody
-// wrote before we said a thing must never seem to be an answer to it.
-func dated(date string, now time.Time) time.Time {
+// the finer one, and nothing is told. Where it does not, or was once found to be behind, the answer's time is the
+// end of its second: what somebody wrote before we said a thing must never seem to be an answer to it.
+func (a *api) dated(date string, now time.Time) time.Time {
 	at, err := http.ParseTime(date)
-	if off := now.Sub(at); err != nil || -time.Second < off && off < 2*time.Second {
+	if err != nil {
+		return time.Time{}
+	}
+	off := now.Sub(at)
+	if off < 0 {
+		a.behind.Store(true)
+	}
+	if !a.behind.Load() && off < 2*time.Second {
 		return time.Time{}
 	}
 	return at.Add(time.Second)

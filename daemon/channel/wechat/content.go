@@ -63,6 +63,11 @@ type quote struct {
 	Item  *item          `json:"message_item"`
 }
 
+// nothing reports whether it is there and says nothing at all, as a client may have it that quotes nothing.
+func (q *quote) nothing() bool {
+	return q.Title == "" && q.Item == nil && (q.ID == nil || q.ID.Kind() == 'n')
+}
+
 // content is what a message says.
 type content struct {
 	text           string
@@ -78,21 +83,13 @@ func (a *Adapter) content(items []jsontext.Value) (c content) {
 		if read(raw, &it) != nil {
 			continue // whatever it is
 		}
-		if it.Ref != nil {
-			label := a.quote(*it.Ref, &c)
-			quoted = append(quoted, label)
+		if it.Ref != nil && !it.Ref.nothing() {
+			quoted = append(quoted, a.quote(*it.Ref, &c))
 		}
 		a.add(it, &said, &c)
 	}
 	c.text = strings.TrimSpace(said.String())
-	label := clip(strings.Join(quoted, "\n"), maxQuoted)
-	switch {
-	case label == "":
-	case c.quotes != "":
-		c.quoted = label // the platform says which message it is, so the words around it stay apart
-	default:
-		c.text = strings.TrimSpace("[Quoting: " + label + "]\n" + c.text)
-	}
+	c.quoted = clip(strings.TrimSpace(strings.Join(quoted, "\n")), maxQuoted)
 	return c
 }
 
@@ -127,6 +124,9 @@ func (it *item) attached() (channel.FileKind, *attached) {
 	return "", nil
 }
 
+// unnamed is what a message quotes that says not which message that is: none of ours, so it answers no question.
+const unnamed = "?"
+
 // quote is how what is quoted reads. Its id and its file become the message's.
 func (a *Adapter) quote(q quote, c *content) string {
 	id, known := readID(q.ID)
@@ -145,7 +145,10 @@ func (a *Adapter) quote(q quote, c *content) string {
 			c.files = append(c.files, a.file(kind, *at)...)
 		}
 	}
-	if known && c.quotes == "" {
+	if !known {
+		id = unnamed
+	}
+	if c.quotes == "" {
 		c.quotes = id
 	}
 	return strings.Join(parts, " | ")

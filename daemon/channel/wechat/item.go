@@ -51,7 +51,7 @@ func (a *Adapter) message(raw jsontext.Value) (m channel.Message, ok bool) {
 		return m, false
 	}
 	c := a.content(w.Items)
-	if c.text == "" && len(c.files) == 0 {
+	if c.text == "" && c.quoted == "" && len(c.files) == 0 {
 		return m, false
 	}
 	m = channel.Message{

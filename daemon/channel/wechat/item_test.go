@@ -102,11 +102,12 @@ func TestMessages(t *testing.T) {
 	want := []channel.Message{
 		owner(said, "hello"),
 		{ID: grouped, Chat: "g", Sender: "someone", Text: "hi"},
-		owner(quoting, "[Quoting: a title | the question]\nyes"),
+		owner(quoting, "yes"),
 		owner(byID, "yes"),
 		owner(spoken, "[voice message] yes"),
 		owner(timeless, "late"),
 	}
+	want[2].Quotes, want[2].Quoted = unnamed, "a title | the question"
 	want[3].Quotes = said
 	for i, m := range got {
 		if m.ReplyHandle == "" || m.SentAt.IsZero() != (m.ID == timeless) {
@@ -141,11 +142,14 @@ func TestContent(t *testing.T) {
 		{"a place of its own", `{"type":2,"image_item":{"media":{"full_url":"https://x.qq.com/a?b","encrypt_query_param":"p"}}}`, content{files: []channel.File{{Kind: channel.Image, Ref: `{"url":"https://x.qq.com/a?b"}`}}}},
 		{"a foreign place", `{"type":2,"image_item":{"media":{"full_url":"https://x.example/a","encrypt_query_param":"p"}}}`, content{files: []channel.File{{Kind: channel.Image, Ref: `{"param":"p"}`}}}},
 		{"a place too long to keep", `{"type":2,"image_item":{"media":{"encrypt_query_param":"` + strings.Repeat("p", 5000) + `"}}}`, content{files: []channel.File{{Kind: channel.Image}}}},
-		{"a quoted image", `{"type":1,"text_item":{"text":"what?"},"ref_msg":{"message_item":{"type":2,"image_item":{` + media + `}}}}`, content{text: "[Quoting: [image]]\nwhat?", files: []channel.File{{Kind: channel.Image, Ref: ref}}}},
-		{"a quoted file", `{"type":1,"text_item":{"text":"x"},"ref_msg":{"message_item":{"type":4,"file_item":{"file_name":"a.txt"}}}}`, content{text: "[Quoting: [file a.txt]]\nx"}},
-		{"quoted speech", `{"type":1,"text_item":{"text":"x"},"ref_msg":{"message_item":{"type":3,"voice_item":{"text":"so"}}}}`, content{text: "[Quoting: [voice message] so]\nx"}},
+		{"a quoted image", `{"type":1,"text_item":{"text":"what?"},"ref_msg":{"message_item":{"type":2,"image_item":{` + media + `}}}}`, content{text: "what?", quotes: unnamed, quoted: "[image]", files: []channel.File{{Kind: channel.Image, Ref: ref}}}},
+		{"a quoted file", `{"type":1,"text_item":{"text":"x"},"ref_msg":{"message_item":{"type":4,"file_item":{"file_name":"a.txt"}}}}`, content{text: "x", quotes: unnamed, quoted: "[file a.txt]"}},
+		{"quoted speech", `{"type":1,"text_item":{"text":"x"},"ref_msg":{"message_item":{"type":3,"voice_item":{"text":"so"}}}}`, content{text: "x", quotes: unnamed, quoted: "[voice message] so"}},
 		{"a quote with an id", `{"type":1,"text_item":{"text":"yes"},"ref_msg":{"message_item":{"type":1,"msg_id":77,"text_item":{"text":"Deploy?"}}}}`, content{text: "yes", quotes: "77", quoted: "Deploy?"}},
-		{"a quote that says nothing", `{"type":1,"text_item":{"text":"yes"},"ref_msg":{}}`, content{text: "yes"}},
+		{"no quote", `{"type":1,"text_item":{"text":"yes"},"ref_msg":{}}`, content{text: "yes"}},
+		{"a quote of nothing known", `{"type":1,"text_item":{"text":"yes"},"ref_msg":{"message_item":{"type":11}}}`, content{text: "yes", quotes: unnamed}},
+		{"a quote of a blank", `{"type":1,"text_item":{"text":"yes"},"ref_msg":{"title":" "}}`, content{text: "yes", quotes: unnamed}},
+		{"a quote of an odd id", `{"type":1,"text_item":{"text":"yes"},"ref_msg":{"svr_id":["1"]}}`, content{text: "yes", quotes: unnamed}},
 	} {
 		var items []jsontext.Value
 		if err := read([]byte("["+c.items+"]"), &items); err != nil {

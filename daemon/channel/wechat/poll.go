@@ -69,8 +69,12 @@ func readUpdates(status int, text []byte, cursor string) (updates, error) {
 	case len(u.messages) > maxMessages:
 		return updates{}, &answer{status: status, meaning: meaning{says: "more than 4096 messages at once"}}
 	}
-	if got.Cursor != nil && read(got.Cursor, &u.cursor) != nil {
+	var next string
+	if got.Cursor != nil && read(got.Cursor, &next) != nil {
 		return updates{}, unread(status)
+	}
+	if next != "" { // an empty one would ask for all that ever was
+		u.cursor = next
 	}
 	return u, nil
 }

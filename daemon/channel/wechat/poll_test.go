@@ -23,7 +23,8 @@ func TestReadUpdates(t *testing.T) {
 	}{
 		{200, `{"msgs":[],"get_updates_buf":"new"}`, "new", 0},
 		{200, `{"msgs":[{},1],"get_updates_buf":"new","extra":[],"longpolling_timeout_ms":35000}`, "new", 2},
-		{200, `{"msgs":[],"get_updates_buf":""}`, "", 0},
+		{200, `{"msgs":[],"get_updates_buf":""}`, "old", 0},
+		{200, `{"ret":0,"msgs":[{}],"get_updates_buf":""}`, "old", 1},
 		{200, `{"ret":0}`, "old", 0},
 		{200, `{"ret":0,"errcode":0,"msgs":[{}],"get_updates_buf":"new"}`, "new", 1},
 		{200, strings.Replace(tooMany, "{},", "", 1), "new", maxMessages},

@@ -2,6 +2,7 @@ package wechat
 
 import (
 	"errors"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -208,6 +209,24 @@ func TestWhenAMessageWasTaken(t *testing.T) {
 		r, err := w.send(channel.Outgoing{ClientID: strconv.Itoa(i), Chat: w.bot.Owner, Kind: channel.Reply, Text: "hello"})
 		if late := r.At.Sub(before); err != nil || (skew == 0) != r.At.IsZero() || skew != 0 && (late <= 0 || late > 2*time.Second) {
 			t.Errorf("skew %v: taken at %v, %v after it was sent; %v", skew, r.At, late, err)
+		}
+	}
+}
+
+// A clock that was once seen to be behind the platform's, by however little, says no times any more.
+func TestAClockThatIsBehind(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	date := at.Format(http.TimeFormat)
+	var a api
+	for _, c := range []struct{ ours, want time.Time }{
+		{at.Add(100 * time.Millisecond), time.Time{}},
+		{at.Add(1900 * time.Millisecond), time.Time{}},
+		{at.Add(3 * time.Second), at.Add(time.Second)},
+		{at.Add(-time.Millisecond), at.Add(time.Second)},
+		{at.Add(100 * time.Millisecond), at.Add(time.Second)},
+	} {
+		if got := a.dated(date, c.ours); !got.Equal(c.want) {
+			t.Errorf("at %v: %v, want %v", c.ours, got, c.want)
 		}
 	}
 }

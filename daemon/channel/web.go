@@ -13,11 +13,16 @@ import (
 // TCP gives up, a quarter of an hour later.
 const quiet = 15 * time.Second
 
+// buffer is what a connection keeps for what comes and for what goes, in bytes. Most of them wait for a platform that
+// has nothing to say; what is larger goes past it.
+const buffer = 1 << 10
+
 // NewHTTP makes the client by which all adapters reach their platforms: few connections, none of them idle for
 // long.
 func NewHTTP() *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone() // with the proxy that the environment names
 	transport.MaxIdleConnsPerHost, transport.IdleConnTimeout = 4, 30*time.Second
+	transport.ReadBufferSize, transport.WriteBufferSize = buffer, buffer
 	transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: quiet, PingTimeout: quiet}
 	return &http.Client{Transport: transport}
 }

@@ -30,6 +30,8 @@ type Subject struct {
 	Acknowledged func(id string) bool
 	// Shown are the texts that the owner sees, in order.
 	Shown func() []string
+	// Cut breaks the connection that there is, and reports whether there was one. Nil: the channel has none.
+	Cut func() bool
 
 	// Of a Carrier. WriteFile is Write with a file in place of the text, Lose makes the platform forget all files,
 	// and ShownFiles are what the files hold that the owner sees, in order.
@@ -72,6 +74,7 @@ func Run(t *testing.T, make Make) {
 		{"parts sent side by side", sideBySide},
 		{"a send is given up with its context", sendGivenUp},
 		{"parts have a size", size},
+		{"a thousand lost connections leave nothing behind", lostConnections},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := &bench{t: t, contacts: newEvents[error]()}
@@ -183,6 +186,12 @@ func (e *events[T]) add(v T) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.list = append(e.list, v)
+}
+
+func (e *events[T]) clear() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.list = nil
 }
 
 func (e *events[T]) all() []T {

@@ -40,6 +40,7 @@ func TestConformance(t *testing.T) {
 			Write: func(id, text string) { p.Say(chat, app.Owner, text, feishutest.ID(id)) },
 			// What was sent while nothing was connected is never pushed, so nothing can be acknowledged.
 			Acknowledged: p.Acked,
+			Cut:          func() bool { return p.Kick(app.ID) > 0 },
 			Shown: func() (texts []string) {
 				for _, s := range p.Sent() {
 					texts = append(texts, s.Text)

@@ -3,7 +3,9 @@ package wechat
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -17,7 +19,16 @@ import (
 	"scv/daemon/channel/wechat/wechattest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(apartMode) != "" {
+		if err := beApart(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 const limit = 30 * time.Second
 
@@ -39,15 +50,21 @@ func optionsFor(p *wechattest.Platform, bot wechattest.Bot, host channel.Host) O
 
 func TestConformance(t *testing.T) {
 	channeltest.Run(t, func(t *testing.T, host channel.Host) channeltest.Subject {
-		p := wechattest.New(t, wechattest.Options{Hold: hold})
+		p := wechattest.New(t, wechattest.Options{Hold: 2 * time.Millisecond}) // a thousand times
 		bot := p.Bot()
 		a := New(optionsFor(p, bot, host))
 		a.rhythm = quick
+		a.retry = time.Millisecond
 		return channeltest.Subject{
 			Adapter: a, Chat: bot.Owner,
 			Write:        func(id, text string) { p.Say(bot.ID, bot.Owner, text, wechattest.ID(id)) },
 			Acknowledged: p.Acked,
-			Shown:        func() []string { return p.Shown(bot.ID, bot.Owner) },
+			Cut: func() bool {
+				p.Inject(wechattest.Fault{Route: wechattest.Updates, Cut: true}, wechattest.Fault{Route: wechattest.Send, Cut: true})
+				p.Release()
+				return true
+			},
+			Shown: func() []string { return p.Shown(bot.ID, bot.Owner) },
 			WriteFile: func(id string, kind channel.FileKind, name string, content []byte) {
 				p.Say(bot.ID, bot.Owner, "", wechattest.ID(id+name), fileOf(kind, name, content))
 			},

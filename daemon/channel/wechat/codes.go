@@ -38,11 +38,10 @@ var statuses = map[int]bool{
 	http.StatusUnauthorized: true, http.StatusRequestTimeout: true, http.StatusTooManyRequests: true,
 }
 
-// answer is what the platform answered where that was no success.
+// answer is what the platform answered where that was no success: without its words, which may quote ours.
 type answer struct {
-	status int    // of HTTP
-	code   int    // of the platform, 0 for none
-	words  string // the platform's own; they may quote ours, so they are for the log alone
+	status int // of HTTP
+	code   int // of the platform, 0 for none
 	meaning
 }
 
@@ -66,7 +65,6 @@ func unread(status int) error {
 type head struct {
 	Ret  jsontext.Value `json:"ret"`
 	Code jsontext.Value `json:"errcode"`
-	Msg  jsontext.Value `json:"errmsg"`
 }
 
 // no is the code by which a body says no; coded tells of one that is no number, too. Neither a body that says
@@ -83,14 +81,6 @@ func (h head) no() (code int, coded bool) {
 		}
 	}
 	return code, coded
-}
-
-const maxWords = 120 // bytes of the platform's own words
-
-func (h head) words() string {
-	var text string
-	_ = read(h.Msg, &text) // it need not be there
-	return clip(text, maxWords)
 }
 
 // judge makes the error of an answer; nil for success. The first rule that fits counts.
@@ -115,7 +105,7 @@ func judge(status int, body []byte) error {
 	default:
 		row = meaning{fate: again}
 	}
-	return &answer{status, code, h.words(), row}
+	return &answer{status, code, row}
 }
 
 // permanent makes of an error that needs the owner one that ends the account until they did it.

@@ -46,7 +46,7 @@ func (a *Adapter) message(raw jsontext.Value) (m channel.Message, ok bool) {
 		return m, false
 	case string(w.Type) != ofAUser: // a bot's own words
 		return m, false
-	case !isName(w.From) || w.Handle == "" || len(w.Handle) > maxHandle:
+	case !isName(w.From) || w.Handle == "" || len(w.Handle) > maxHandle || strings.ContainsFunc(w.Handle, unicode.IsControl):
 		a.dropped("it says not who wrote it, or has nothing to answer it with")
 		return m, false
 	}

@@ -49,7 +49,7 @@ func TestWhoAndWhere(t *testing.T) {
 	for fields, want := range map[string]bool{
 		`"x":1`: true, `"message_type":2`: false, `"message_type":null`: false, `"message_type":"1"`: false,
 		`"from_user_id":""`: false, `"from_user_id":7`: false, `"from_user_id":"a\nb"`: false,
-		`"context_token":""`: false, `"context_token":null`: false,
+		`"context_token":""`: false, `"context_token":null`: false, `"context_token":"a\nb"`: false,
 		`"item_list":[]`: false, `"item_list":null`: false, `"item_list":{}`: false, `"item_list":[7,{"type":99},{"type":11}]`: false,
 		`"item_list":[{"type":1,"text_item":{"text":"  "}}]`: false, `"item_list":[7,{"text_item":{"text":"x"}}]`: true,
 	} {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -101,7 +100,7 @@ func (a *Adapter) sendFailed(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", channel.ErrRefused, err)
 	case answered && refusal.fate == refused:
 		a.o.Log.Warn("the platform refused a message", "account", a.o.Account.ID(), "status", refusal.status,
-			"code", refusal.code, "words", strings.ReplaceAll(refusal.words, a.o.Credentials.Token, "[the token]"))
+			"code", refusal.code)
 		return fmt.Errorf("%w: %w", channel.ErrRefused, err)
 	case answered && refusal.fate == owner:
 		a.fail(permanent(a.o.Account, err)) // nothing can be sent before that is done

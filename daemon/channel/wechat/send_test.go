@@ -164,7 +164,7 @@ func TestARetryCarriesTheTokenAgain(t *testing.T) {
 	w.stop()
 }
 
-// The platform's own words are logged, short, and without the token where they quote it.
+// A refusal is logged by its code. The platform's words are not: they may quote the token, or the message.
 func TestRefusalsAreLogged(t *testing.T) {
 	w := newWorld(t, wechattest.Options{})
 	w.make()
@@ -173,7 +173,7 @@ func TestRefusalsAreLogged(t *testing.T) {
 	if !errors.Is(err, channel.ErrRefused) || strings.Contains(err.Error(), "prepare") {
 		t.Errorf("it is refused with %v", err)
 	}
-	if log := w.logged(); !strings.Contains(log, "code=-2") || !strings.Contains(log, "prepare failed") || strings.Contains(log, w.bot.Token) || strings.Contains(log, strings.Repeat("x", maxWords)) {
+	if log := w.logged(); !strings.Contains(log, "code=-2") || strings.Contains(log, "prepare failed") || strings.Contains(log, w.bot.Token) {
 		t.Errorf("log: %s", log)
 	}
 }

@@ -93,6 +93,7 @@ func dropDamaged(tx *store.Intent, id string) error {
 // desired is what every account should be, read afresh for each pass.
 func (d *Daemon) desired() ([]reconcile.Desired, error) {
 	signed := d.signIns()
+	d.markTwins(signed)
 	if err := d.adopt(context.Background(), signed); err != nil {
 		d.log.Error("accounts that were signed in get their settings later", "err", err)
 	}

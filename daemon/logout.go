@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"scv/daemon/confirm"
 	"scv/store"
 	"scv/wire"
 )
@@ -41,6 +42,9 @@ func (d *Daemon) handleChannelLogout(ctx context.Context, c call, command wire.C
 	if err := d.accounts.Quiesce(ctx, id); err != nil {
 		return wire.DaemonStatus{}, fmt.Errorf("cannot stop %q: %w", id, err)
 	}
+	if err := d.questions.withdrawAll(ctx, id); err != nil {
+		return wire.DaemonStatus{}, err
+	}
 	if err := d.forgetAccount(ctx, id); err != nil {
 		return wire.DaemonStatus{}, err
 	}
@@ -72,6 +76,26 @@ func (d *Daemon) forgetAccount(ctx context.Context, id string) error {
 	err := d.store.Intend(ctx, func(tx *store.Intent) error { return tx.DeleteAccount(id) })
 	if err != nil {
 		return fmt.Errorf("cannot forget the settings of %q: %w", id, err)
+	}
+	return nil
+}
+
+// withdrawAll ends the open questions of an account that leaves: nobody could answer them any more, and whoever
+// signs in next has not been asked.
+func (q *questions) withdrawAll(ctx context.Context, account string) error {
+	var open []store.Confirm
+	err := q.d.store.View(func(v *store.View) error {
+		open = v.OpenConfirms()
+		return nil
+	})
+	now := q.d.clock.Now()
+	for _, c := range open {
+		if c.Account == account && err == nil {
+			err = q.change(ctx, c.ID, func(q confirm.Question) (confirm.Question, string) { return q.Withdraw(now) })
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("cannot withdraw the questions of %q: %w", account, err)
 	}
 	return nil
 }

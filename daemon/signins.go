@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,6 +69,33 @@ func (r remote) signInCommand(name string) string {
 		command += " --account " + name
 	}
 	return command
+}
+
+// markTwins finds accounts that are signed in as the same bot under two names: each message would be answered by
+// both. The one that has been it stays, else the first by name.
+func (d *Daemon) markTwins(signed map[string]signIn) {
+	holder := map[string]string{} // of an identity
+	for _, row := range d.accountRows() {
+		_, there := signed[row.ID]
+		if first := holder[row.Account.Binding]; there && first == "" && row.Account.Binding != "" && !row.Account.LoggingOut {
+			holder[row.Account.Binding] = row.ID
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(signed)) {
+		s := signed[id]
+		if s.problem != "" {
+			continue
+		}
+		identity := s.credentials.Identity()
+		switch first := holder[identity]; first {
+		case "":
+			holder[identity] = id
+		case id:
+		default:
+			s.problem = "it is the same bot as " + first + ", which would answer everything too: scv channels logout " + id
+			signed[id] = s
+		}
+	}
 }
 
 // adopt gives accounts that were signed in and have no settings theirs: on, without tools, for the owner

@@ -69,3 +69,46 @@ func TestUnusableCredentials(t *testing.T) {
 		t.Errorf("an account that nobody signed in: %v", err)
 	}
 }
+
+// One bot signed in under two names is one too many: each message would be answered twice. The one that has been it
+// goes on.
+func TestOneBotUnderTwoNames(t *testing.T) {
+	m := newInFeishu(t)
+	k := newTalk(t, m)
+	k.becomes(t, wire.Connected, "")
+	folder := credential.In(k.home)
+	saved, err := folder.Load("feishu", "default")
+	must(t, err)
+	must(t, folder.Save("feishu", "another", saved)) // before "default" by name
+	if _, err := k.c.Control(t.Context(), wire.ReloadCommand{}); err != nil {
+		t.Fatal(err)
+	}
+	status, err := k.c.Control(t.Context(), wire.StatusCommand{})
+	must(t, err)
+	states := map[string]wire.ComponentState{}
+	for _, h := range status.Components {
+		states[h.ID] = h.State
+		if h.ID == "feishu:another" && !strings.Contains(text(h.Error), "scv channels logout feishu:another") {
+			t.Errorf("it says %q", text(h.Error))
+		}
+	}
+	if states["feishu:another"] != wire.Failed || states["feishu:default"] != wire.Connected {
+		t.Errorf("states %v", states)
+	}
+}
+
+// Who leaves is asked nothing any more, and whoever signs in next has not been asked.
+func TestLogOutEndsQuestions(t *testing.T) {
+	m := newInFeishu(t)
+	k := newTalk(t, m)
+	k.becomes(t, wire.Connected, "")
+	asked, err := k.c.Control(t.Context(), wire.ConfirmAskCommand{Question: "Deploy?"})
+	must(t, err)
+	_, err = k.c.Control(t.Context(), wire.ChannelLogoutCommand{Channel: "feishu", Account: "default"})
+	must(t, err)
+	ended, err := k.c.Control(t.Context(), wire.ConfirmStatusCommand{ID: asked.Confirm.ID})
+	must(t, err)
+	if ended.Confirm.State != wire.Withdrawn {
+		t.Errorf("the question is %s", ended.Confirm.State)
+	}
+}

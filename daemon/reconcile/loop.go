@@ -150,6 +150,7 @@ func (l *Loop) pass(ctx context.Context) {
 	l.mu.Lock()
 	defer l.unlock()
 	l.unread = false
+	l.letGo(desired)
 	for _, s := range diff(desired, l.observe(), fresh) {
 		l.apply(ctx, s)
 	}
@@ -165,6 +166,17 @@ func (l *Loop) skip(covered []*waiter, err error) {
 	l.mu.Unlock()
 	if first { // not again every two seconds
 		l.Log.Error("accounts stay as they are until they can be read", "error", err)
+	}
+}
+
+// letGo ends the holds of accounts that a pass forgot before they were held; mu is held. Of any other the step that
+// forgets it does.
+func (l *Loop) letGo(desired []Desired) {
+	for id := range l.held {
+		wanted := slices.ContainsFunc(desired, func(d Desired) bool { return d.Account.ID() == id })
+		if _, known := l.accounts[id]; !known && !wanted {
+			delete(l.held, id)
+		}
 	}
 }
 

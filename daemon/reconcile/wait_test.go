@@ -35,6 +35,23 @@ func TestQuiesceHoldsUntilTheAccountIsGone(t *testing.T) {
 	})
 }
 
+// A pass may forget an account between the moment that it leaves and the moment that it is held. Whoever signs in
+// under that name later is not kept stopped for ever.
+func TestHeldAfterItWasForgotten(t *testing.T) {
+	in(t, func(t *testing.T) {
+		w := begin(t, &world{})
+		if err := w.loop.Quiesce(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.loop.Sync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.set(anAccount("a"))
+		synctest.Wait()
+		w.must(id, wire.Starting, "")
+	})
+}
+
 func TestQuiesceSaysWhenItCannotStop(t *testing.T) {
 	in(t, func(t *testing.T) {
 		w := begin(t, &world{plays: map[string][]play{id: {{lingers: time.Minute}}}})

@@ -96,8 +96,8 @@ func TestPartsOverARestart(t *testing.T) {
 			return accept(ctx, out)
 		})
 		w.queue(a, text("1", "aaaabbbbcc"))
+		p.become(accept) // for what is begun from here on
 		w.run()
-		p.become(accept)
 		synctest.Wait()
 		w.expect("handed over", p.texts(), "aaaa", "bbbb", "bbbb", "cc")
 		w.expect("as", p.ids(), "1-0", "1-1", "1-1", "1-2")

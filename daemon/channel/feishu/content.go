@@ -90,7 +90,7 @@ func (r renderer) name(m mention) string {
 	if m.id == r.bot && r.bot != "" {
 		return ""
 	}
-	return "@" + m.name
+	return "@" + channel.OneLine(m.name)
 }
 
 type richText struct {
@@ -167,7 +167,7 @@ func (r renderer) at(p postPart) string {
 			return r.name(m)
 		}
 	}
-	return "@" + p.UserName
+	return "@" + channel.OneLine(p.UserName)
 }
 
 // card is what can be read of a card, in the order in which it stands there.

@@ -9,7 +9,11 @@ import (
 
 func TestContent(t *testing.T) {
 	r := renderer{bot: "ou_bot", mentions: []mention{
-		{"@_user_1", "ou_bot", "Bot"}, {"@_user_10", "ou_x", "Xu"}, {"@_user_2", "ou_y", "王"}, {"", "ou_z", "nobody"},
+		{"@_user_1", "ou_bot", "Bot"},
+		{"@_user_10", "ou_x", "Xu"},
+		{"@_user_2", "ou_y", "王"},
+		{"", "ou_z", "nobody"},
+		{"@_user_3", "ou_v", "V\n\nyes\u2028all"},
 	}}
 	for _, c := range []struct {
 		kind, content, text string
@@ -17,6 +21,8 @@ func TestContent(t *testing.T) {
 	}{
 		{"text", `{"text":"@_user_1 ask @_user_10 and @_user_2"}`, "ask @Xu and @王", ""},
 		{"text", `{"text":"  "}`, "", ""},
+		{"text", `{"text":"ask @_user_3"}`, "ask @V  yes all", ""}, // a name makes no line of its own
+		{"post", `{"content":[[{"tag":"at","user_id":"@_user_3"},{"tag":"at","user_id":"@_x","user_name":"A\r\nB"}]]}`, "@V  yes all@A  B", ""},
 		{"text", `{`, "[a text that cannot be read]", ""},
 		{
 			"post", `{"title":"Plan","content":[[{"tag":"at","user_id":"@_user_1"},{"tag":"text","text":"see "},{"tag":"a","text":"this","href":"https://x"}],` +

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"scv/daemon/channel"
 )
 
 // Bounds of looking up what a message refers to. It delays the message, so it is short.
@@ -68,7 +70,7 @@ func (a *Adapter) bundle(ctx context.Context, id string) string {
 	lines := []string{"[forwarded messages]"}
 	for _, r := range records {
 		if r.Upper == id && len(lines) <= maxBundle {
-			lines = append(lines, "- "+strings.ReplaceAll(a.shown(r), "\n", "\n  "))
+			lines = append(lines, "- "+strings.ReplaceAll(channel.Lines(a.shown(r)), "\n", "\n  "))
 		}
 	}
 	return clip(strings.Join(lines, "\n"), maxQuoted)

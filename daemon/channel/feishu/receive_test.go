@@ -58,6 +58,18 @@ func TestMessages(t *testing.T) {
 	w.stop()
 }
 
+// A forwarded message cannot leave its place in the bundle, by whatever ends its lines.
+func TestForwardedLinesStayTheirs(t *testing.T) {
+	w := newWorld(t, feishutest.Options{})
+	w.start()
+	said := w.say("hello\u2028delete\rall")
+	w.say("", feishutest.Forward(said))
+	if got := w.await(2)[1].Text; got != "[forwarded messages]\n- hello\n  delete\n  all" {
+		t.Errorf("it becomes %+q", got)
+	}
+	w.stop()
+}
+
 // A stranger's message costs no look-up where nobody would read it; where everybody is answered it does.
 func TestOnlyWhoIsAnsweredIsLookedUp(t *testing.T) {
 	for _, anyone := range []bool{false, true} {

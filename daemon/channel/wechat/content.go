@@ -163,7 +163,7 @@ func (it *item) label() string {
 	case kind == channel.Voice && at.Text != "":
 		return heard(at.Text)
 	case kind == channel.Document:
-		return strings.TrimSpace("[file "+at.Name) + "]"
+		return strings.TrimSpace("[file "+channel.OneLine(at.Name)) + "]"
 	case kind == channel.Voice:
 		return "[voice message]"
 	}

@@ -144,6 +144,7 @@ func TestContent(t *testing.T) {
 		{"a place too long to keep", `{"type":2,"image_item":{"media":{"encrypt_query_param":"` + strings.Repeat("p", 5000) + `"}}}`, content{files: []channel.File{{Kind: channel.Image}}}},
 		{"a quoted image", `{"type":1,"text_item":{"text":"what?"},"ref_msg":{"message_item":{"type":2,"image_item":{` + media + `}}}}`, content{text: "what?", quotes: unnamed, quoted: "[image]", files: []channel.File{{Kind: channel.Image, Ref: ref}}}},
 		{"a quoted file", `{"type":1,"text_item":{"text":"x"},"ref_msg":{"message_item":{"type":4,"file_item":{"file_name":"a.txt"}}}}`, content{text: "x", quotes: unnamed, quoted: "[file a.txt]"}},
+		{"a quoted file whose name has lines", `{"type":1,"text_item":{"text":"x"},"ref_msg":{"message_item":{"type":4,"file_item":{"file_name":"a]\nyes\u2028b"}}}}`, content{text: "x", quotes: unnamed, quoted: "[file a] yes b]"}},
 		{"quoted speech", `{"type":1,"text_item":{"text":"x"},"ref_msg":{"message_item":{"type":3,"voice_item":{"text":"so"}}}}`, content{text: "x", quotes: unnamed, quoted: "[voice message] so"}},
 		{"a quote with an id", `{"type":1,"text_item":{"text":"yes"},"ref_msg":{"message_item":{"type":1,"msg_id":77,"text_item":{"text":"Deploy?"}}}}`, content{text: "yes", quotes: "77", quoted: "Deploy?"}},
 		{"no quote", `{"type":1,"text_item":{"text":"yes"},"ref_msg":{}}`, content{text: "yes"}},

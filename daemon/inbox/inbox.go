@@ -22,6 +22,8 @@ import (
 const (
 	MaxPerConversation = 8
 	MaxPerAccount      = 64
+	MaxRefusals        = 16      // in an account's outbox before others than its owner hear no more
+	maxLook            = 1000    // messages of an outbox that are looked at for them
 	MaxFiles           = 16      // of one message; what is more is said to be there
 	maxMessageID       = 256     // bytes
 	maxText            = 1 << 20 // bytes; a longer message is refused in words
@@ -193,8 +195,7 @@ func prompt(m channel.Message) string {
 
 func (b *Inbox) claim(tx *store.Delivery, account string, m channel.Message, owner bool, c chatcommand.Command) error {
 	if why := b.tooMuch(tx, account, m); why != "" {
-		_, err := tx.AddOutbound(account, refusal(m, why, b.o.Clock.Now()))
-		return err
+		return b.refuse(tx, account, m, owner, why)
 	}
 	_, err := tx.PutClaim(account, store.Claim{
 		MessageID: m.ID, Conversation: Conversation(m), Chat: m.Chat, Sender: m.Sender, Owner: owner,

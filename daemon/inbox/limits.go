@@ -4,15 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"strings"
 
 	"scv/daemon/channel"
 	"scv/internal/clock"
 	"scv/store"
 )
-
-// tooMany begins the refusal of a message for which there is no room.
-const tooMany = "Too many messages wait for an answer"
 
 // tooMuch says why a message cannot be claimed, or "".
 func (b *Inbox) tooMuch(tx *store.Delivery, account string, m channel.Message) string {
@@ -33,7 +29,7 @@ func (b *Inbox) tooMuch(tx *store.Delivery, account string, m channel.Message) s
 		}
 	}
 	if same >= MaxPerConversation || len(claims) >= MaxPerAccount {
-		return fmt.Sprintf(tooMany+" (%d here, %d in all). "+
+		return fmt.Sprintf("Too many messages wait for an answer (%d here, %d in all). "+
 			"This one was not taken; please send it again later.", same, len(claims))
 	}
 	return ""
@@ -42,7 +38,7 @@ func (b *Inbox) tooMuch(tx *store.Delivery, account string, m channel.Message) s
 // refuse answers a message that was not claimed. The owner hears of each. Of others only so much is queued: with an
 // account that answers anyone, they could else fill the outbox before the owner's answers.
 func (b *Inbox) refuse(tx *store.Delivery, account string, m channel.Message, owner bool, why string) error {
-	if !owner && !roomToRefuse(tx, account, m, why) {
+	if !owner && !roomToRefuse(tx, account, m) {
 		b.o.Log.Info("a message was refused without a word: such words wait already", "account", account)
 		return nil
 	}
@@ -50,17 +46,15 @@ func (b *Inbox) refuse(tx *store.Delivery, account string, m channel.Message, ow
 	return err
 }
 
-// roomToRefuse reports whether few enough refusals wait in the outbox, and none that says to the same people that
-// there is no room.
-func roomToRefuse(tx *store.Delivery, account string, m channel.Message, why string) bool {
+// roomToRefuse reports whether few enough refusals wait in the outbox, and none for the same conversation.
+func roomToRefuse(tx *store.Delivery, account string, m channel.Message) bool {
 	waiting := 0
 	queued := tx.Outbox(account, maxLook)
 	for _, row := range queued {
 		if !row.Transient || row.Kind != string(channel.Failure) {
 			continue
 		}
-		waiting++
-		if row.Conversation == Conversation(m) && strings.HasPrefix(row.Text, tooMany) && strings.HasPrefix(why, tooMany) {
+		if waiting++; row.Conversation == Conversation(m) {
 			return false
 		}
 	}

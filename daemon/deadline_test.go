@@ -17,6 +17,7 @@ import (
 // asks puts questions that wait a minute, and returns their ids and codes.
 func asks(t *testing.T, c *bus.Client, n int) (ids, codes []string) {
 	t.Helper()
+	synctest.Wait() // until there is an account to ask in
 	for i := range n {
 		status, err := c.Control(t.Context(), wire.ConfirmAskCommand{Question: fmt.Sprint("Deploy ", i, "?"), TimeoutSeconds: new(uint64(60))})
 		if err != nil {

@@ -104,9 +104,5 @@ func helpFor(h wire.ComponentHealth) string {
 	if h.Channel == "local" {
 		return "scv status"
 	}
-	command := "scv channels login " + h.Channel
-	if h.Account != "default" {
-		command += " --account " + h.Account
-	}
-	return command
+	return channel.Account{Channel: h.Channel, Name: h.Account}.SignInCommand()
 }

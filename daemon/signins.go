@@ -57,23 +57,17 @@ func (r remote) readSignIn(folder credential.Folder, name string) (s signIn, fou
 		return s, false
 	}
 	if err != nil {
-		s.problem = fmt.Sprintf("%v; or sign in again: %s", err, r.signInCommand(name))
+		s.problem = fmt.Sprintf("%v; or sign in again: %s", err, channel.Account{Channel: r.channel, Name: name}.SignInCommand())
 	}
 	return s, true
-}
-
-// signInCommand is how a person signs an account in.
-func (r remote) signInCommand(name string) string {
-	command := "scv channels login " + r.channel
-	if name != "default" {
-		command += " --account " + name
-	}
-	return command
 }
 
 // markTwins finds accounts that are signed in as the same bot under two names: each message would be answered by
 // both. The one that has been it stays, else the first by name.
 func (d *Daemon) markTwins(signed map[string]signIn) {
+	if len(signed) < 2 {
+		return // and most passes need no look at the settings for it
+	}
 	holder := map[string]string{} // of an identity
 	for _, row := range d.accountRows() {
 		_, there := signed[row.ID]
@@ -176,7 +170,7 @@ func (d *Daemon) desireRemote(r remote, want *reconcile.Desired, row store.Accou
 	s, found := signed[row.ID]
 	switch {
 	case !found:
-		want.Broken = "it is not signed in: " + r.signInCommand(want.Account.Name)
+		want.Broken = "it is not signed in: " + want.Account.SignInCommand()
 	case s.problem != "":
 		want.Broken = s.problem
 	case row.Account.Binding != s.credentials.Identity():

@@ -141,6 +141,15 @@ type Account struct {
 // ID is the component id, <channel>:<account>.
 func (a Account) ID() string { return a.Channel + ":" + a.Name }
 
+// SignInCommand is how a person signs the account in.
+func (a Account) SignInCommand() string {
+	command := "scv channels login " + a.Channel
+	if a.Name != "default" {
+		command += " --account " + a.Name
+	}
+	return command
+}
+
 // ErrRefused marks an outgoing text that the platform will never take.
 var ErrRefused = errors.New("the platform refused it")
 

@@ -27,6 +27,22 @@ func NewHTTP() *http.Client {
 	return &http.Client{Transport: transport}
 }
 
+// WithoutRedirects is a client with the connections of base that follows no redirect: a secret must not go where an
+// answer says.
+func WithoutRedirects(base *http.Client) http.Client {
+	return http.Client{Transport: base.Transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
+}
+
+// WithoutURL is an error of an HTTP client without its URL, which may hold a key.
+func WithoutURL(err error) error {
+	if shown, ok := errors.AsType[*url.Error](err); ok {
+		return shown.Err
+	}
+	return err
+}
+
 // CheckStandIn refuses an origin that cannot stand in for a platform, in tests and the demo: it is an http URL
 // with a loopback address and a port. Nothing else may take a platform's place: whoever does is told secrets.
 func CheckStandIn(origin string) error {

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"scv/daemon/channel"
+	"scv/internal/clock"
 	"scv/internal/failpoint"
 	"scv/store"
 )
@@ -34,22 +34,10 @@ func (b *Outbox) drain(ctx context.Context, account string) {
 			return
 		}
 		b.o.Log.Warn("delivery failed, trying again", "account", account, "in", delay, "err", err)
-		if !pause(ctx, delay) {
+		if !clock.Pause(ctx, delay) { // a new message does not shorten it: the head is what failed
 			return
 		}
 		delay = min(2*delay, maxDelay)
-	}
-}
-
-// pause waits out a back-off. A new message does not shorten it: the head is what failed.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
 	}
 }
 

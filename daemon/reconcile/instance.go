@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"scv/daemon/channel"
+	"scv/internal/clock"
 )
 
 // instance keeps one account running with one set of settings: attempt, back-off, attempt. It owns a
@@ -116,7 +117,7 @@ func (l *Loop) keep(in *instance) {
 		again := l.attemptEnded(in, err)
 		a.cancel()
 		a.sends.Wait() // never two adapters of one account, not even to finish a sentence
-		if !again || !pause(in.ctx, jitter(b.after(l.Clock.Now().Since(began)))) {
+		if !again || !clock.Pause(in.ctx, jitter(b.after(l.Clock.Now().Since(began)))) {
 			return
 		}
 	}
@@ -269,16 +270,4 @@ func (b *backoff) after(lasted time.Duration) time.Duration {
 // jitter spreads a delay by ±10 %, so that accounts cut off together do not come back together.
 func jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.9 + 0.2*rand.Float64()))
-}
-
-// pause waits; false when ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

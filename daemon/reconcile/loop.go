@@ -150,7 +150,6 @@ func (l *Loop) pass(ctx context.Context) {
 	l.mu.Lock()
 	defer l.unlock()
 	l.unread = false
-	l.letGo(desired)
 	for _, s := range diff(desired, l.observe(), fresh) {
 		l.apply(ctx, s)
 	}
@@ -169,17 +168,6 @@ func (l *Loop) skip(covered []*waiter, err error) {
 	}
 }
 
-// letGo ends the holds of accounts that a pass forgot before they were held; mu is held. Of any other the step that
-// forgets it does.
-func (l *Loop) letGo(desired []Desired) {
-	for id := range l.held {
-		wanted := slices.ContainsFunc(desired, func(d Desired) bool { return d.Account.ID() == id })
-		if _, known := l.accounts[id]; !known && !wanted {
-			delete(l.held, id)
-		}
-	}
-}
-
 func (l *Loop) observe() map[string]observed {
 	now := make(map[string]observed, len(l.accounts))
 	for id, a := range l.accounts {
@@ -192,7 +180,11 @@ func (l *Loop) observe() map[string]observed {
 		case a.state == wire.Failed:
 			o = observed{Phase: failed, Desired: a.tried}
 		}
-		_, o.Held = l.held[id]
+		now[id] = o
+	}
+	for id := range l.held { // also what a pass forgot before it was held, or nobody would ever let it go
+		o := now[id]
+		o.Held = true
 		now[id] = o
 	}
 	return now
@@ -218,8 +210,10 @@ func (l *Loop) apply(ctx context.Context, s step) {
 	case doShow:
 		l.show(a)
 	case doForget:
-		l.restarts[s.ID] = a.restarts
-		delete(l.accounts, s.ID)
+		if a != nil {
+			l.restarts[s.ID] = a.restarts
+			delete(l.accounts, s.ID)
+		}
 	case doKeep:
 	}
 }

@@ -227,7 +227,7 @@ func (s *scripted) Serve(ctx context.Context) error {
 		end = t.C
 	}
 	for _, c := range s.play.contacts {
-		if !pause(ctx, c.after) {
+		if !clock.Pause(ctx, c.after) {
 			break
 		}
 		s.host.Contact(c.err)
@@ -254,7 +254,7 @@ func (s *scripted) Send(ctx context.Context, out channel.Outgoing) (channel.Rece
 	}
 	s.w.enter(s.id+" send", 1)
 	defer s.w.enter(s.id+" send", -1)
-	if s.play.sends > 0 && !pause(ctx, s.play.sends) {
+	if s.play.sends > 0 && !clock.Pause(ctx, s.play.sends) {
 		return channel.Receipt{}, ctx.Err()
 	}
 	return channel.Receipt{MessageID: out.ClientID}, nil

@@ -10,6 +10,7 @@ import (
 	"scv/daemon/channel"
 	"scv/daemon/delegation"
 	"scv/daemon/media"
+	"scv/internal/clock"
 	"scv/store"
 	"scv/wire"
 )
@@ -39,7 +40,7 @@ func (e *Engine) answer(ctx context.Context, listed store.ClaimRow) {
 	row, there, err := e.current(listed)
 	if err != nil {
 		e.fault("cannot read a claim, trying again", listed.Account, err)
-		pause(ctx, pauseAfterFault)
+		clock.Pause(ctx, pauseAfterFault)
 	}
 	if err != nil || !there {
 		return
@@ -101,7 +102,7 @@ func (e *Engine) goOn(ctx context.Context, row store.ClaimRow, run *delegation.R
 	d, _, err := e.o.Runs.Record(run.Handle)
 	if err != nil {
 		e.fault("cannot read a run, trying again", row.Account, err)
-		pause(ctx, pauseAfterFault)
+		clock.Pause(ctx, pauseAfterFault)
 		return reply{}, "", false
 	}
 	a, known := e.o.Agents().Get(d.Agent)
@@ -193,14 +194,7 @@ func (e *Engine) notBegun(ctx context.Context, row store.ClaimRow, err error) {
 		return
 	}
 	e.fault("cannot begin a turn, trying again", row.Account, err)
-	pause(ctx, pauseAfterFault)
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
+	clock.Pause(ctx, pauseAfterFault)
 }
 
 // reason is the innermost cause, which names no path of ours twice.

@@ -11,6 +11,7 @@ import (
 	"scv/daemon/agent"
 	"scv/daemon/channel"
 	"scv/daemon/media"
+	"scv/internal/clock"
 	"scv/store"
 )
 
@@ -148,7 +149,7 @@ func (e *Engine) fetch(ctx context.Context, row store.ClaimRow, task agent.Task,
 		if try == fetchTries {
 			return "", words("the platform could not be reached, or the disk is full")
 		}
-		pause(ctx, time.Duration(try)*fetchPause)
+		clock.Pause(ctx, time.Duration(try)*fetchPause)
 	}
 }
 

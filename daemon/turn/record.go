@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 
+	"scv/internal/clock"
 	"scv/store"
 )
 
@@ -78,7 +79,7 @@ func (e *Engine) finish(ctx context.Context, row store.ClaimRow, r reply) bool {
 			return true
 		}
 		e.fault("cannot store a reply, trying again", row.Account, err)
-		pause(ctx, pauseAfterFault)
+		clock.Pause(ctx, pauseAfterFault)
 	}
 	return false
 }

@@ -180,12 +180,6 @@ func (a *Adapter) doubt(err error) {
 	}
 }
 
-// receiveAgain is how long a batch that could not be kept waits, at first and at most.
-const (
-	receiveAgain = 100 * time.Millisecond
-	receiveSlow  = 10 * time.Second
-)
-
 // take hands over what concerns the bot and moves the checkpoint past all of items. It tries until that is
 // durable: only then may anybody acknowledge, and nothing newer may come before.
 func (a *Adapter) take(ctx context.Context, items []item) error {
@@ -201,17 +195,9 @@ func (a *Adapter) keep(ctx context.Context, batch []channel.Message) error {
 	if err != nil {
 		return err
 	}
-	for wait := receiveAgain; ; wait = min(2*wait, receiveSlow) {
-		if err = a.o.Host.ReceiveTo(ctx, batch, cursor); err == nil || ctx.Err() != nil {
-			return errors.Join(err, ctx.Err())
-		}
-		a.o.Log.Error("messages cannot be kept, trying again", "account", a.o.Account.ID(), "in", wait, "err", err)
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+	return a.o.Host.Keep(ctx, batch, cursor, func(err error, again time.Duration) {
+		a.o.Log.Error("messages cannot be kept, trying again", "account", a.o.Account.ID(), "in", again, "err", err)
+	})
 }
 
 // lookupBudget bounds all look-ups for one batch.

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+
+	"scv/daemon/channel"
 )
 
 // Bounds of one request.
@@ -49,10 +49,7 @@ func (c *client) learnTime(date string) {
 
 // newClient makes a client by a copy of base, whose connections it shares.
 func newClient(base *http.Client, platform Platform) client {
-	own := http.Client{Transport: base.Transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse
-	}}
-	return client{own, platform, requestTime, new(atomic.Int64)}
+	return client{channel.WithoutRedirects(base), platform, requestTime, new(atomic.Int64)}
 }
 
 var errTooLarge = errors.New("the platform answered more than 4 MiB")
@@ -63,12 +60,7 @@ type unreachable struct{ err error }
 func (u *unreachable) Error() string { return "cannot reach the platform: " + u.err.Error() }
 func (u *unreachable) Unwrap() error { return u.err }
 
-func noAnswer(err error) error {
-	if shown, ok := errors.AsType[*url.Error](err); ok {
-		err = shown.Err // without the URL
-	}
-	return &unreachable{err}
-}
+func noAnswer(err error) error { return &unreachable{channel.WithoutURL(err)} }
 
 // do sends a request and reads its answer, status and all.
 func (c *client) do(request *http.Request) (status int, body []byte, err error) {
@@ -113,20 +105,15 @@ func ask[T any](c *client, request *http.Request, table map[int]meaning) (v T, e
 	var head struct {
 		Code *int `json:"code"`
 	}
-	coded, code := read(body, &head) == nil && head.Code != nil, 0
+	coded, code := channel.ReadJSON(body, &head) == nil && head.Code != nil, 0
 	if coded {
 		code = *head.Code
 	}
 	if err := judge(table, status, code, coded); err != nil {
 		return v, err
 	}
-	if err := read(body, &v); err != nil {
+	if err := channel.ReadJSON(body, &v); err != nil {
 		return v, &answer{status: status, meaning: meaning{says: "something that cannot be read"}}
 	}
 	return v, nil
-}
-
-// read reads JSON that others wrote: they may repeat a name, and what is no text becomes U+FFFD.
-func read(raw []byte, into any) error {
-	return json.Unmarshal(raw, into, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+
+	"scv/daemon/channel"
 )
 
 // Bounds of what a checkpoint remembers; the oldest is dropped first, the owner's own chat last.
@@ -39,7 +41,7 @@ func (p place) unsure(now time.Time) int64 {
 // missed, and nothing else.
 func parseCheckpoint(cursor string) (c checkpoint, err error) {
 	if cursor != "" {
-		if err = read([]byte(cursor), &c); err != nil {
+		if err = channel.ReadJSON([]byte(cursor), &c); err != nil {
 			c, err = checkpoint{}, fmt.Errorf("cannot read the checkpoint: %w", err)
 		}
 	}

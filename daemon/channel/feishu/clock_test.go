@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"scv/daemon/channel"
 	"scv/daemon/channel/feishu/feishutest"
 )
 
@@ -70,7 +71,7 @@ func TestLongIDsAreMalformed(t *testing.T) {
 			t.Errorf("change %d is taken", i)
 		}
 	}
-	if !millis("9223372036854775807").IsZero() {
+	if !channel.Millis("9223372036854775807").IsZero() {
 		t.Error("a time beyond all years is one")
 	}
 }

@@ -39,7 +39,7 @@ func (r renderer) render(kind, content string) (text string, files []attachment)
 		FileKey  string `json:"file_key"`
 		FileName string `json:"file_name"`
 	}
-	whole := read([]byte(content), &c) == nil
+	whole := channel.ReadJSON([]byte(content), &c) == nil
 	one := func(kind channel.FileKind, key string) []attachment { return []attachment{{kind, c.FileName, key}} }
 	switch kind {
 	case "text":
@@ -112,13 +112,13 @@ type postPart struct {
 // post reads rich text, which may be wrapped in the name of a language.
 func (r renderer) post(content string) (text string, files []attachment) {
 	var p richText
-	if err := read([]byte(content), &p); err != nil || p.Content == nil {
+	if err := channel.ReadJSON([]byte(content), &p); err != nil || p.Content == nil {
 		var wrapped map[string]jsontext.Value
-		if read([]byte(content), &wrapped) != nil {
+		if channel.ReadJSON([]byte(content), &wrapped) != nil {
 			return "[a post that cannot be read]", nil
 		}
 		for _, inner := range wrapped {
-			if read(inner, &p) == nil && p.Content != nil {
+			if channel.ReadJSON(inner, &p) == nil && p.Content != nil {
 				break
 			}
 		}
@@ -193,13 +193,5 @@ func (r renderer) card(content string) string {
 			words, size, said = append(words, word), size+len(word)+1, false
 		}
 	}
-	return strings.TrimSpace("[card] " + clip(strings.Join(words, "\n"), maxCard))
-}
-
-// clip cuts text to at most limit bytes, with a mark.
-func clip(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit-len("…")], "") + "…"
+	return strings.TrimSpace("[card] " + channel.Clip(strings.Join(words, "\n"), maxCard))
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"scv/daemon/channel"
 )
 
 func TestContent(t *testing.T) {
@@ -71,7 +73,7 @@ func TestBothFormsAreOneMessage(t *testing.T) {
 		t.Fatalf("ours %v: %v", ours, err)
 	}
 	var r record
-	if err := read([]byte(aRecord), &r); err != nil {
+	if err := channel.ReadJSON([]byte(aRecord), &r); err != nil {
 		t.Fatal(err)
 	}
 	if listed := r.item("oc_1", false); fmt.Sprint(listed) != fmt.Sprint(pushed) {

@@ -42,7 +42,7 @@ func (f attachment) of(message string) channel.File {
 // Fetch downloads a file of a message.
 func (a *Adapter) Fetch(ctx context.Context, file channel.File, w io.Writer, limit int64) error {
 	var ref reference
-	if read([]byte(file.Ref), &ref) != nil || ref.Message == "" || ref.Key == "" {
+	if channel.ReadJSON([]byte(file.Ref), &ref) != nil || ref.Message == "" || ref.Key == "" {
 		return fmt.Errorf("%w: its reference cannot be read", channel.ErrRefused)
 	}
 	kind := "file"
@@ -73,34 +73,16 @@ func (c *client) download(request *http.Request, w io.Writer, limit int64) error
 	if response.ContentLength > limit {
 		return channel.ErrTooLarge
 	}
-	body := &countedReader{from: response.Body}
-	n, err := io.Copy(w, io.LimitReader(body, limit))
-	switch {
-	case body.err != nil: // of ours, writing, there may be another
-		return noAnswer(body.err)
-	case err != nil:
-		return err
-	case n < limit:
-		return nil
-	}
-	if more, err := io.CopyN(io.Discard, response.Body, 1); more > 0 {
-		return channel.ErrTooLarge
-	} else if err != io.EOF {
-		return noAnswer(err)
-	}
-	return nil
+	return channel.CopyAtMost(w, arriving{response.Body}, limit)
 }
 
-// countedReader tells errors of reading from those of writing.
-type countedReader struct {
-	from io.Reader
-	err  error
-}
+// arriving is what the platform sends: what fails in reading it is no fault of who writes it down.
+type arriving struct{ io.Reader }
 
-func (r *countedReader) Read(b []byte) (int, error) {
-	n, err := r.from.Read(b)
+func (a arriving) Read(b []byte) (int, error) {
+	n, err := a.Reader.Read(b)
 	if err != nil && err != io.EOF {
-		r.err = err
+		err = noAnswer(err)
 	}
 	return n, err
 }
@@ -122,7 +104,7 @@ func refusalIn(response *http.Response) error {
 	var head struct {
 		Code int `json:"code"`
 	}
-	coded := read(body, &head) == nil && head.Code != 0
+	coded := channel.ReadJSON(body, &head) == nil && head.Code != 0
 	if err := judge(codes, response.StatusCode, head.Code, coded); err != nil {
 		return err
 	}

@@ -2,10 +2,11 @@ package feishu
 
 import (
 	"errors"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
+
+	"scv/daemon/channel"
 )
 
 // item is a message as the platform has it, whichever way it came.
@@ -67,19 +68,19 @@ func parseEvent(raw []byte) (it item, ours bool, err error) {
 			Type string `json:"event_type"`
 		} `json:"header"`
 	}
-	if read(raw, &kind) != nil {
+	if channel.ReadJSON(raw, &kind) != nil {
 		return item{}, false, errMalformed
 	}
 	if kind.Header.Type != messageEvent {
 		return item{}, false, nil
 	}
 	var e event
-	if read(raw, &e) != nil {
+	if channel.ReadJSON(raw, &e) != nil {
 		return item{}, true, errMalformed
 	}
 	m := e.Event.Message
 	it = item{
-		id: m.ID, chat: m.Chat, kind: m.Kind, content: m.Content, sent: millis(m.Created),
+		id: m.ID, chat: m.Chat, kind: m.Kind, content: m.Content, sent: channel.Millis(m.Created),
 		direct: m.ChatType == "p2p", parent: m.Parent, root: m.Root, thread: m.Thread,
 		listed: m.Thread == "" || m.Root == "",
 	}
@@ -120,7 +121,7 @@ type record struct {
 
 func (r record) item(chat string, direct bool) item {
 	it := item{
-		id: r.ID, chat: chat, kind: r.Kind, content: r.Body.Content, sent: millis(r.Created), direct: direct,
+		id: r.ID, chat: chat, kind: r.Kind, content: r.Body.Content, sent: channel.Millis(r.Created), direct: direct,
 		parent: r.Parent, root: r.Root, thread: r.Thread, upper: r.Upper, deleted: r.Deleted,
 	}
 	if r.Sender.Type == "user" && r.Sender.IDType == "open_id" {
@@ -161,15 +162,4 @@ func (it item) concerns(bot string) bool {
 		}
 	}
 	return false
-}
-
-// endOfYears is where times end that can be written down as dates, in milliseconds.
-const endOfYears = 253402300800000
-
-func millis(text string) time.Time {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n <= 0 || n >= endOfYears {
-		return time.Time{}
-	}
-	return time.UnixMilli(n)
 }

@@ -41,7 +41,7 @@ func (a *Adapter) quoted(ctx context.Context, id string) string {
 	if err != nil || len(records) == 0 {
 		return notFound
 	}
-	return clip(a.shown(records[0]), maxQuoted)
+	return channel.Clip(a.shown(records[0]), maxQuoted)
 }
 
 // rootOf is the text of the message that an item's thread began with. Each message of a thread has it, since only the
@@ -73,7 +73,7 @@ func (a *Adapter) bundle(ctx context.Context, id string) string {
 			lines = append(lines, "- "+strings.ReplaceAll(channel.Lines(a.shown(r)), "\n", "\n  "))
 		}
 	}
-	return clip(strings.Join(lines, "\n"), maxQuoted)
+	return channel.Clip(strings.Join(lines, "\n"), maxQuoted)
 }
 
 // shown is a message that others refer to: a file in it has only its kind.

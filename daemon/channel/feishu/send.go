@@ -48,9 +48,9 @@ func (a *Adapter) Send(ctx context.Context, out channel.Outgoing) (channel.Recei
 		return channel.Receipt{}, a.sendFailed(ctx, err)
 	}
 	if out.Chat == a.o.Account.OwnerID && got.Data.Chat != "" {
-		a.learn(owned{got.Data.Chat, millis(got.Data.Created)})
+		a.learn(owned{got.Data.Chat, channel.Millis(got.Data.Created)})
 	}
-	return channel.Receipt{MessageID: got.Data.ID, At: millis(got.Data.Created)}, nil
+	return channel.Receipt{MessageID: got.Data.ID, At: channel.Millis(got.Data.Created)}, nil
 }
 
 // content is what a part says, as the platform wants it: a text, or a file that it has taken before.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"scv/daemon/channel"
 )
 
 // Bounds of a sign-in, which the platform may set within them.
@@ -181,7 +183,7 @@ func (s *SignIn) take(got polledAnswer, moved func(Brand)) (c Credentials, wait 
 
 // plain is what may be shown of a word that the platform made up.
 func plain(word string) string {
-	return clip(strings.Map(func(r rune) rune {
+	return channel.Clip(strings.Map(func(r rune) rune {
 		if r < 128 && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_') {
 			return r
 		}
@@ -203,13 +205,13 @@ func (s *SignIn) ask(ctx context.Context, form url.Values, into any) error {
 	if err != nil {
 		return err
 	}
-	if status >= 500 || read(body, into) != nil {
+	if status >= 500 || channel.ReadJSON(body, into) != nil {
 		return &answer{status: status, meaning: meaning{says: "nothing that can be read"}}
 	}
 	var said struct {
 		Error string `json:"error"`
 	}
-	_ = read(body, &said) // read has read it before
+	_ = channel.ReadJSON(body, &said) // read has read it before
 	if form.Get("action") != "poll" && said.Error != "" {
 		return fmt.Errorf("the platform gives no code: %s", plain(said.Error))
 	}

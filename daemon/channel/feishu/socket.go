@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"scv/daemon/channel"
 )
 
 // Bounds of the long connection.
@@ -201,7 +203,7 @@ func (s *socket) take(f frame) {
 	var config struct {
 		PingInterval *int64 `json:"PingInterval"`
 	}
-	if f.get("type") == "pong" && len(f.payload) > 0 && read(f.payload, &config) == nil && config.PingInterval != nil {
+	if f.get("type") == "pong" && len(f.payload) > 0 && channel.ReadJSON(f.payload, &config) == nil && config.PingInterval != nil {
 		s.pingEvery(*config.PingInterval)
 	}
 }

@@ -84,7 +84,7 @@ func keyOf(content string) string {
 		ImageKey string `json:"image_key"`
 		FileKey  string `json:"file_key"`
 	}
-	_ = read([]byte(content), &c)
+	_ = channel.ReadJSON([]byte(content), &c)
 	return c.ImageKey + c.FileKey
 }
 

@@ -92,18 +92,6 @@ func needsOwner(err error) bool {
 	return ok && a.fate == owner
 }
 
-// pause waits; false when ctx ended first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 var (
 	_ channel.Carrier = (*Adapter)(nil)
 	_ channel.Typist  = (*Adapter)(nil)

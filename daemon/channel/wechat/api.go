@@ -10,13 +10,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+
+	"scv/daemon/channel"
 )
 
 // Bounds of one request.
@@ -36,8 +36,7 @@ type api struct {
 }
 
 func newAPI(base *http.Client, platform Platform, c Credentials) *api {
-	own := http.Client{Transport: base.Transport, CheckRedirect: noRedirect}
-	return &api{http: own, platform: platform, origin: platform.api(c.BaseURL), token: c.Token}
+	return &api{http: channel.WithoutRedirects(base), platform: platform, origin: platform.api(c.BaseURL), token: c.Token}
 }
 
 // baseInfo stands in every body.
@@ -55,14 +54,6 @@ type unreachable struct {
 
 func (u *unreachable) Error() string { return "cannot reach the platform: " + u.err.Error() }
 func (u *unreachable) Unwrap() error { return u.err }
-
-// withoutURL is an error of the HTTP client. Its URLs hold keys of files.
-func withoutURL(err error) error {
-	if shown, ok := errors.AsType[*url.Error](err); ok {
-		return shown.Err
-	}
-	return err
-}
 
 var errAnswerTooLarge = errors.New("the platform answered more than 4 MiB")
 
@@ -88,13 +79,13 @@ func (a *api) post(ctx context.Context, limit time.Duration, what string, body a
 	a.sign(request)
 	response, err := a.http.Do(request)
 	if err != nil {
-		return said{}, &unreachable{withoutURL(err), timed.Err() != nil && ctx.Err() == nil}
+		return said{}, &unreachable{channel.WithoutURL(err), timed.Err() != nil && ctx.Err() == nil}
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return said{}, &unreachable{err: withoutURL(err)}
+		return said{}, &unreachable{err: channel.WithoutURL(err)}
 	case len(text) > maxAnswer:
 		return said{}, errAnswerTooLarge
 	}
@@ -148,14 +139,9 @@ func askDated[T any](ctx context.Context, a *api, what string, body any) (v T, a
 	if err := judge(got.status, got.text); err != nil {
 		return v, at, err
 	}
-	if read(got.text, &v) != nil {
+	if channel.ReadJSON(got.text, &v) != nil {
 		var nothing T
 		return nothing, got.at, nil
 	}
 	return v, got.at, nil
-}
-
-// read reads JSON that others wrote: they may repeat a name, and what is no text becomes U+FFFD.
-func read(raw []byte, into any) error {
-	return json.Unmarshal(raw, into, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }

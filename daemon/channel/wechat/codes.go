@@ -83,12 +83,24 @@ func (h head) no() (code int, coded bool) {
 	return code, coded
 }
 
+// check makes the error of an answer without a table: that of a sign-in.
+func (h head) check() error {
+	code, coded := h.no()
+	switch {
+	case !coded:
+		return nil
+	case code != 0:
+		return fmt.Errorf("code %d", code)
+	}
+	return errors.New("a code that is no number")
+}
+
 // judge makes the error of an answer; nil for success. The first rule that fits counts.
 func judge(status int, body []byte) error {
 	var h head
 	var code int
 	var coded bool
-	if read(body, &h) == nil {
+	if channel.ReadJSON(body, &h) == nil {
 		code, coded = h.no()
 	}
 	row, listed := codes[code]
@@ -111,11 +123,7 @@ func judge(status int, body []byte) error {
 // permanent makes of an error that needs the owner one that ends the account until they did it.
 func permanent(account channel.Account, err error) error {
 	if a, ok := errors.AsType[*answer](err); ok && a.fate == owner {
-		command := "scv channels login " + account.Channel
-		if account.Name != "default" {
-			command += " --account " + account.Name
-		}
-		return channel.Permanent(fmt.Sprintf("%s: sign in again with %s (code %d)", a.says, command, a.code))
+		return channel.Permanent(fmt.Sprintf("%s: sign in again with %s (code %d)", a.says, account.SignInCommand(), a.code))
 	}
 	return err
 }

@@ -80,7 +80,7 @@ func (a *Adapter) content(items []jsontext.Value) (c content) {
 	var quoted []string
 	for _, raw := range items {
 		var it item
-		if read(raw, &it) != nil {
+		if channel.ReadJSON(raw, &it) != nil {
 			continue // whatever it is
 		}
 		if it.Ref != nil && !it.Ref.nothing() {
@@ -89,7 +89,7 @@ func (a *Adapter) content(items []jsontext.Value) (c content) {
 		a.add(it, &said, &c)
 	}
 	c.text = strings.TrimSpace(said.String())
-	c.quoted = clip(strings.TrimSpace(strings.Join(quoted, "\n")), maxQuoted)
+	c.quoted = channel.Clip(strings.TrimSpace(strings.Join(quoted, "\n")), maxQuoted)
 	return c
 }
 
@@ -235,12 +235,4 @@ func keyDigits(digits string) ([]byte, error) {
 		return nil, errKey
 	}
 	return key, nil
-}
-
-// clip cuts text to at most limit bytes, with a mark.
-func clip(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit-len("…")], "") + "…"
 }

@@ -101,21 +101,6 @@ func writeAtMost(w io.Writer, text []byte, room int64) error {
 	return err
 }
 
-// copyAtMost is unseal for a file that is not encrypted.
-func copyAtMost(w io.Writer, r io.Reader, limit int64) error {
-	n, err := io.Copy(w, io.LimitReader(r, limit))
-	if err != nil || n < limit {
-		return err
-	}
-	switch n, err := io.ReadFull(r, make([]byte, 1)); {
-	case n > 0:
-		return channel.ErrTooLarge
-	case !errors.Is(err, io.EOF):
-		return err
-	}
-	return nil
-}
-
 // sealer reads what another reads, encrypted.
 type sealer struct {
 	from  io.Reader

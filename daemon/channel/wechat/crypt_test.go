@@ -76,7 +76,7 @@ func TestPlainFilesHaveALimit(t *testing.T) {
 		want  error
 	}{{5, nil}, {6, nil}, {4, channel.ErrTooLarge}, {0, channel.ErrTooLarge}} {
 		var out bytes.Buffer
-		if err := copyAtMost(&out, bytes.NewReader([]byte("hello")), c.limit); !errors.Is(err, c.want) || int64(out.Len()) > c.limit {
+		if err := channel.CopyAtMost(&out, bytes.NewReader([]byte("hello")), c.limit); !errors.Is(err, c.want) || int64(out.Len()) > c.limit {
 			t.Errorf("limit %d: %d bytes, %v", c.limit, out.Len(), err)
 		}
 	}

@@ -26,14 +26,14 @@ func (a *Adapter) Fetch(ctx context.Context, file channel.File, w io.Writer, lim
 	}
 	response, err := a.api.http.Do(request)
 	if err != nil {
-		return &unreachable{err: withoutURL(err)}
+		return &unreachable{err: channel.WithoutURL(err)}
 	}
 	defer response.Body.Close()
 	if err := judgeFile(response.StatusCode); err != nil {
 		return err
 	}
 	if key == nil {
-		err = copyAtMost(w, response.Body, limit)
+		err = channel.CopyAtMost(w, response.Body, limit)
 	} else {
 		err = unseal(w, response.Body, key, limit)
 	}
@@ -46,7 +46,7 @@ func (a *Adapter) Fetch(ctx context.Context, file channel.File, w io.Writer, lim
 // find reads where a file is and its key, nil for none.
 func (a *Adapter) find(ref string) (at *url.URL, key []byte, err error) {
 	var p place
-	if read([]byte(ref), &p) != nil {
+	if channel.ReadJSON([]byte(ref), &p) != nil {
 		return nil, nil, errors.New("nothing says where it is")
 	}
 	if p.Key != "" {

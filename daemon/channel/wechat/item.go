@@ -32,7 +32,7 @@ const (
 // cursor moves past it all the same, since it would be no better when it came again.
 func (a *Adapter) message(raw jsontext.Value) (m channel.Message, ok bool) {
 	var w written
-	if read(raw, &w) != nil {
+	if channel.ReadJSON(raw, &w) != nil {
 		a.dropped("it cannot be read")
 		return m, false
 	}
@@ -73,7 +73,7 @@ func (a *Adapter) dropped(why string) {
 func readID(raw jsontext.Value) (id string, ok bool) {
 	switch raw.Kind() {
 	case '"':
-		if read(raw, &id) != nil {
+		if channel.ReadJSON(raw, &id) != nil {
 			return "", false
 		}
 		return id, isName(id)
@@ -97,10 +97,10 @@ func groupOf(raw jsontext.Value) string {
 	switch {
 	case raw == nil || raw.Kind() == 'n':
 		return ""
-	case raw.Kind() == '"' && read(raw, &group) == nil && (group == "" || isName(group)):
+	case raw.Kind() == '"' && channel.ReadJSON(raw, &group) == nil && (group == "" || isName(group)):
 		return group
 	}
-	return clip(strings.Map(func(r rune) rune {
+	return channel.Clip(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
 		}
@@ -108,17 +108,8 @@ func groupOf(raw jsontext.Value) string {
 	}, string(raw)), maxID)
 }
 
-// endOfYears is where times end that can be written down as dates, in milliseconds.
-const endOfYears = 253402300800000
-
 // readMillis reads a time, given as a number or as its digits; zero is none.
-func readMillis(raw jsontext.Value) time.Time {
-	n, err := strconv.ParseInt(strings.Trim(string(raw), `"`), 10, 64)
-	if err != nil || n <= 0 || n >= endOfYears {
-		return time.Time{}
-	}
-	return time.UnixMilli(n)
-}
+func readMillis(raw jsontext.Value) time.Time { return channel.Millis(strings.Trim(string(raw), `"`)) }
 
 // handleInGroup also says who is answered: with a token the platform wants the writer, not the group.
 func handleInGroup(sender, handle string) string { return sender + "\n" + handle }

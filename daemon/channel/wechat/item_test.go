@@ -153,7 +153,7 @@ func TestContent(t *testing.T) {
 		{"a quote of an odd id", `{"type":1,"text_item":{"text":"yes"},"ref_msg":{"svr_id":["1"]}}`, content{text: "yes", quotes: unnamed}},
 	} {
 		var items []jsontext.Value
-		if err := read([]byte("["+c.items+"]"), &items); err != nil {
+		if err := channel.ReadJSON([]byte("["+c.items+"]"), &items); err != nil {
 			t.Fatal(err)
 		}
 		if got := reader().content(items); !reflect.DeepEqual(got, c.want) {

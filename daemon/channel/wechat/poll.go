@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"scv/daemon/channel"
+	"scv/internal/clock"
 )
 
 // Bounds of an answer to a poll.
@@ -55,14 +56,14 @@ func readUpdates(status int, text []byte, cursor string) (updates, error) {
 		Cursor   jsontext.Value `json:"get_updates_buf"`
 		Hold     jsontext.Value `json:"longpolling_timeout_ms"`
 	}
-	if read(text, &got) != nil {
+	if channel.ReadJSON(text, &got) != nil {
 		return updates{}, unread(status)
 	}
 	bare := got.Ret == nil && got.Code == nil
 	u := updates{cursor: cursor, hold: readHold(got.Hold)}
 	switch {
 	case !bare && string(got.Ret) != "0",
-		got.Messages == nil && bare, got.Messages != nil && read(got.Messages, &u.messages) != nil,
+		got.Messages == nil && bare, got.Messages != nil && channel.ReadJSON(got.Messages, &u.messages) != nil,
 		got.Messages != nil && got.Messages.Kind() != '[',
 		got.Cursor == nil && bare, got.Cursor != nil && got.Cursor.Kind() != '"':
 		return updates{}, unread(status)
@@ -70,7 +71,7 @@ func readUpdates(status int, text []byte, cursor string) (updates, error) {
 		return updates{}, &answer{status: status, meaning: meaning{says: "more than 4096 messages at once"}}
 	}
 	var next string
-	if got.Cursor != nil && read(got.Cursor, &next) != nil {
+	if got.Cursor != nil && channel.ReadJSON(got.Cursor, &next) != nil {
 		return updates{}, unread(status)
 	}
 	if next != "" { // an empty one would ask for all that ever was
@@ -130,7 +131,7 @@ func (a *Adapter) follow(ctx context.Context) error {
 		if err := a.take(ctx, got, cursor); err != nil {
 			return err
 		}
-		if got.cursor == cursor && !pause(ctx, a.soonest-time.Since(began)) { // it need not hold a poll
+		if got.cursor == cursor && !clock.Pause(ctx, a.soonest-time.Since(began)) { // it need not hold a poll
 			return ctx.Err()
 		}
 		cursor = got.cursor
@@ -148,7 +149,7 @@ func (a *Adapter) await(ctx context.Context, err error, delay time.Duration) boo
 	a.o.Log.Warn("cannot receive, trying again", "account", a.o.Account.ID(), "in", delay.Round(time.Millisecond), "err", err)
 	a.o.Host.Contact(words(err))
 	a.api.http.CloseIdleConnections()
-	return pause(ctx, delay)
+	return clock.Pause(ctx, delay)
 }
 
 // greet asks for something that is answered at once, and reports whether it was: a poll is held for as long as
@@ -182,20 +183,7 @@ func (a *Adapter) take(ctx context.Context, got updates, before string) error {
 	if len(batch) == 0 && got.cursor == before {
 		return nil
 	}
-	for wait := receiveAgain; ; wait = min(2*wait, receiveSlow) {
-		err := a.o.Host.ReceiveTo(ctx, batch, got.cursor)
-		if err == nil || ctx.Err() != nil {
-			return errors.Join(err, ctx.Err())
-		}
-		a.o.Log.Error("messages cannot be kept, trying again", "account", a.o.Account.ID(), "in", wait, "err", err)
-		if !pause(ctx, wait) {
-			return ctx.Err()
-		}
-	}
+	return a.o.Host.Keep(ctx, batch, got.cursor, func(err error, again time.Duration) {
+		a.o.Log.Error("messages cannot be kept, trying again", "account", a.o.Account.ID(), "in", again, "err", err)
+	})
 }
-
-// receiveAgain is how long a batch that could not be kept waits, at first and at most.
-const (
-	receiveAgain = 100 * time.Millisecond
-	receiveSlow  = 10 * time.Second
-)

@@ -8,11 +8,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+	"scv/daemon/channel"
 )
 
 // Bounds of a sign-in.
@@ -61,7 +59,7 @@ type signing struct {
 // Run asks for codes until one was scanned and the bot is there. Nothing of it is kept anywhere.
 func (o SignIn) Run(ctx context.Context) (Credentials, error) {
 	s := &signing{
-		SignIn: o, http: http.Client{Transport: o.HTTP.Transport, CheckRedirect: noRedirect},
+		SignIn: o, http: channel.WithoutRedirects(o.HTTP),
 		first: cmp.Or(o.Origin, publicAPI),
 	}
 	s.pause, s.life = cmp.Or(s.pause, betweenAsks), cmp.Or(s.life, SignInTime)
@@ -83,8 +81,6 @@ func (o SignIn) Run(ctx context.Context) (Credentials, error) {
 	}
 }
 
-func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-
 // ended is why it ended: what the context says, where that is over.
 func ended(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
@@ -100,7 +96,7 @@ func (s *signing) renew(ctx context.Context) error {
 	}
 	s.origin, s.number, s.told = s.first, "", false
 	var got struct {
-		result
+		head
 		Code string `json:"qrcode"`
 		Link string `json:"qrcode_img_content"`
 	}
@@ -123,7 +119,7 @@ func (s *signing) renew(ctx context.Context) error {
 
 // statusAnswer is what the platform says of a code.
 type statusAnswer struct {
-	result
+	head
 	Status string `json:"status"`
 	Host   string `json:"redirect_host"`
 	Token  string `json:"bot_token"`
@@ -209,32 +205,11 @@ func (s *signing) confirmed(got statusAnswer) (Credentials, error) {
 	return c, nil
 }
 
-// result is how the platform says no, in a success of HTTP. A success need not say anything.
-type result struct {
-	Ret  jsontext.Value `json:"ret"`
-	Code jsontext.Value `json:"errcode"`
-}
-
-func (r result) check() error {
-	for _, code := range []jsontext.Value{r.Ret, r.Code} {
-		if text := string(code); text != "" && text != "null" && text != "0" {
-			if n, err := strconv.Atoi(text); err == nil {
-				return fmt.Errorf("code %d", n)
-			}
-			return errors.New("a code that is no number")
-		}
-	}
-	return nil
-}
-
 // passing is a failure after which the same question may be answered.
 type passing struct{ err error }
 
 func (p *passing) Error() string { return p.err.Error() }
 func (p *passing) Unwrap() error { return p.err }
-
-// maxAnswered is the largest answer of a sign-in, in bytes.
-const maxAnswered = 4 << 20
 
 // ask sends one question. It carries no secret but the code, of which no error has a word.
 func (s *signing) ask(ctx context.Context, limit time.Duration, what string, query url.Values, into any) error {
@@ -247,13 +222,10 @@ func (s *signing) ask(ctx context.Context, limit time.Duration, what string, que
 	}
 	response, err := s.http.Do(request)
 	if err != nil {
-		if shown, ok := errors.AsType[*url.Error](err); ok {
-			err = shown.Err // without the URL
-		}
-		return &passing{fmt.Errorf("cannot reach the platform: %w", err)}
+		return &passing{fmt.Errorf("cannot reach the platform: %w", channel.WithoutURL(err))}
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswered+1))
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	status := response.StatusCode
 	switch {
 	case err != nil:
@@ -262,7 +234,7 @@ func (s *signing) ask(ctx context.Context, limit time.Duration, what string, que
 		return &passing{fmt.Errorf("HTTP %d", status)}
 	case status != http.StatusOK:
 		return fmt.Errorf("HTTP %d", status)
-	case len(body) > maxAnswered || json.Unmarshal(body, into, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil:
+	case len(body) > maxAnswer || channel.ReadJSON(body, into) != nil:
 		return errors.New("something that cannot be read")
 	}
 	return nil

@@ -1,6 +1,10 @@
 package wechat
 
-import "context"
+import (
+	"context"
+
+	"scv/internal/clock"
+)
 
 // Signs of typing.
 const (
@@ -52,7 +56,7 @@ func (a *Adapter) Typing(ctx context.Context, chat, handle string) {
 		if a.api.showTyping(ctx, chat, got.Ticket, typingOn) != nil && ctx.Err() == nil {
 			return
 		}
-		pause(ctx, a.typing)
+		clock.Pause(ctx, a.typing)
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.hush)
 	defer cancel()

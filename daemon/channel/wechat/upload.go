@@ -168,7 +168,7 @@ func (a *Adapter) put(ctx context.Context, at *url.URL, from io.Reader, key []by
 	request.Header.Set("Content-Type", "application/octet-stream")
 	response, err := a.api.http.Do(request)
 	if err != nil {
-		return "", &unreachable{err: withoutURL(err)}
+		return "", &unreachable{err: channel.WithoutURL(err)}
 	}
 	defer response.Body.Close()
 	if err := judgeFile(response.StatusCode); err != nil {

@@ -1,0 +1,30 @@
+package channel
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"scv/internal/clock"
+)
+
+// How long a batch that could not be kept waits, at first and at most.
+const (
+	keepAgain = 100 * time.Millisecond
+	keepSlow  = 10 * time.Second
+)
+
+// Keep hands a batch over and moves the cursor past it. It tries until that is durable or ctx ends: only then may
+// anybody acknowledge, and nothing newer may come before. failed hears of each try that was in vain.
+func (h Host) Keep(ctx context.Context, batch []Message, cursor string, failed func(err error, again time.Duration)) error {
+	for wait := keepAgain; ; wait = min(2*wait, keepSlow) {
+		err := h.ReceiveTo(ctx, batch, cursor)
+		if err == nil || ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
+		}
+		failed(err, wait)
+		if !clock.Pause(ctx, wait) {
+			return ctx.Err()
+		}
+	}
+}

@@ -23,6 +23,7 @@ type rule struct {
 var rules = []rule{
 	{"who is answered, where and with which grant", nil, matrix},
 	{"a question is answered by its owner alone", nil, answered},
+	{"several questions at a time", nil, several},
 	{"a question that ends without an answer", nil, unanswered},
 	{"a question over another start", nil, askedOverAStart},
 	{"a question that the platform refuses", func(can abilities) bool { return can.others }, askedInVain},
@@ -172,6 +173,27 @@ func answered(t *testing.T, k *talk) {
 			t.Errorf("a second answer makes it %s", got)
 		}
 	}
+}
+
+// Of several open questions a bare word answers none, a code the one it names, and a quote the one quoted.
+func several(t *testing.T, k *talk) {
+	first, second, third := k.asks(t, "Deploy?"), k.asks(t, "Delete?"), k.asks(t, "Publish?")
+	k.says(t, line{text: "是"})
+	k.sees(t, "Several questions are open, so nothing was answered")
+	for _, q := range []store.Confirm{first, second, third} {
+		k.stillWaits(t, q.ID, "a bare word")
+	}
+	k.says(t, line{text: "不要 " + second.Code})
+	k.ends(t, second.ID, wire.No, "Stopped")
+	l := line{text: "yes " + third.Code}
+	if k.m.can().quotes {
+		l = line{text: "是。", quotes: third.MessageID}
+	}
+	k.says(t, l)
+	k.ends(t, third.ID, wire.Yes, "Going ahead")
+	k.stillWaits(t, first.ID, "an answer to others")
+	k.says(t, line{text: "yes " + first.Code})
+	k.ends(t, first.ID, wire.Yes, "Going ahead")
 }
 
 // wrongAnswers are those of others, elsewhere, and from before the question.

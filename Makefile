@@ -18,7 +18,7 @@ DARWIN := CGO_ENABLED=0 GOOS=darwin GOARCH=arm64
 TESTFLAGS ?= -p 2 -parallel 6 -count=1 -timeout 25m
 
 # The tests that `make nightly` runs longer than `make check` does.
-NIGHTLY := Crashes|Failpoints|PowerCut|Damaged|Malformed|Spoofed|WhileARunRegisters
+NIGHTLY := Crashes|PowerCut|Damaged|Malformed|Spoofed|WhileARunRegisters
 NIGHTLYRUNS := PidUsedAgain|EveryShape|JustAfterTheSpawn|FinishedRuns|ManyRuns|EachRunIs|WithoutEnd
 
 .DEFAULT_GOAL := help
@@ -58,8 +58,9 @@ test-platforms: ## the vendors' own clients against the fake platforms (needs np
 nightly: ## the long loops: hours, not minutes; sizes by SCV_CRASH_ROUNDS and the like
 	SCV_CRASH_ROUNDS=$${SCV_CRASH_ROUNDS:-10000} SCV_POWER_CUTS=$${SCV_POWER_CUTS:-2000} SCV_LONG=1 SCV_SPOOFS=1000 SCV_MALFORMED=100000 \
 		go test -timeout 12h -v -run '$(NIGHTLY)' ./cmd/scv ./internal/powercut ./store
+	go test -count=5 -timeout 2h -v -run Failpoints ./cmd/scv
 	SCV_DECODES=5000000 go test -count=1 -v -run MutatedMessages ./wire
-	go test -timeout 2h -run Races -rapid.checks=20000 ./daemon/confirm
+	go test -count=1 -timeout 2h -v -run Races ./daemon/confirm -rapid.checks=20000
 	SCV_RESTARTS=500 go test -timeout 4h -v ./daemon/restart
 	SCV_CROWD=10000 SCV_CROWD_P99_MS=250 go test -count=1 -v -run CrowdAtTheDoor ./cmd/scv
 	SCV_LONG=1 SCV_BOMB_P99_MS=250 SCV_BOMB_GONE_MS=2000 go test -count=1 -v -run ForkBomb ./cmd/scv

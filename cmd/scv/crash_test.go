@@ -117,12 +117,12 @@ func (m *model) conclude(t *testing.T, d *daemonProcess) {
 	t.Helper()
 	d.hold(t, d.verify(t, m, true))
 	d.hold(t, m.awaitAnswers(t, d))
+	awaitNoCgroup(t, m.home)
 	d.stop(t)
 	if err := store.Check(t.Context(), filepath.Join(m.home, "scv.db")); err != nil {
 		t.Errorf("the store is damaged: %v", err)
 	}
 	awaitNobody(t, m.home)
-	noCgroupLeft(t, m.home)
 }
 
 func number(t *testing.T, name string, otherwise int) int {

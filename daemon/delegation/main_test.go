@@ -11,10 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"scv/daemon/process"
-	"scv/internal/testexe"
+	"scv/daemon/process/processtest"
 )
 
 // table is what the tests spawn with and look at processes by.
@@ -26,11 +24,7 @@ var cgroups process.Cgroups
 // TestMain makes the test a subreaper, as the daemon is one, and fails when a test leaves a process or a
 // goroutine behind.
 func TestMain(m *testing.M) {
-	testexe.Run()
-	if err := process.BecomeSubreaper(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	processtest.Begin()
 	if os.Getenv("SCV_TEST_NO_CGROUPS") == "" {
 		cgroups, _ = process.FindCgroups()
 	}
@@ -44,26 +38,12 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	code := m.Run()
-	if err := errors.Join(leftovers(), goleak.Find()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	processtest.Main(m, leftovers)
 }
 
+// leftovers names also the cgroups of runs.
 func leftovers() error {
-	self, err := process.Self()
-	if err != nil {
-		return err
-	}
-	view, err := table.Scan()
-	if err != nil {
-		return err
-	}
-	for _, p := range view.Descendants(self) {
-		err = errors.Join(err, fmt.Errorf("left behind: %+v", p))
-	}
+	err := processtest.Leftovers(table)
 	for _, instance := range instances {
 		handles, cerr := cgroups.Handles(instance)
 		if err = errors.Join(err, cerr); len(handles) > 0 {
@@ -80,17 +60,9 @@ func must(t testing.TB, err error) {
 	}
 }
 
-const limit = 60 * time.Second // of every wait; it is never used up when all is well
+const limit = processtest.Limit
 
-// until waits for a condition.
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(limit); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited %v in vain: %s", limit, what)
-		}
-	}
-}
+var until = processtest.Until
 
 func exists(path string) bool {
 	_, err := os.Stat(path)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -13,11 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"scv/daemon/agent"
 	"scv/daemon/delegation"
 	"scv/daemon/process"
+	"scv/daemon/process/processtest"
 	"scv/internal/clock"
 	"scv/internal/testexe"
 	"scv/store"
@@ -30,28 +28,11 @@ var table = process.NewTable()
 // TestMain makes the test a subreaper, as the daemon is one, and fails when a test leaves a process or a
 // goroutine behind.
 func TestMain(m *testing.M) {
-	testexe.Run()
-	if err := process.BecomeSubreaper(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	if err := errors.Join(leftovers(), goleak.Find()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	processtest.Begin()
+	processtest.Main(m, leftovers)
 }
 
-func leftovers() error {
-	self, selfErr := process.Self()
-	view, err := table.Scan()
-	err = errors.Join(selfErr, err)
-	for _, p := range view.Descendants(self) {
-		err = errors.Join(err, fmt.Errorf("left behind: %+v", p))
-	}
-	return err
-}
+func leftovers() error { return processtest.Leftovers(table) }
 
 func must(t testing.TB, err error) {
 	t.Helper()
@@ -66,14 +47,7 @@ const (
 	forever = 60_000 // milliseconds
 )
 
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(limit); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited %v in vain: %s", limit, what)
-		}
-	}
-}
+var until = processtest.Until
 
 // buffer is a log that a test can read meanwhile.
 type buffer struct {

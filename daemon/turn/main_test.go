@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,14 +16,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"scv/daemon/agent"
 	"scv/daemon/channel"
 	"scv/daemon/delegation"
 	"scv/daemon/live"
 	"scv/daemon/media"
 	"scv/daemon/process"
+	"scv/daemon/process/processtest"
 	"scv/internal/clock"
 	"scv/internal/testexe"
 	"scv/store"
@@ -37,28 +35,11 @@ var table = process.NewTable()
 // TestMain makes the test a subreaper, as the daemon is one, and fails when a test leaves a process or a
 // goroutine behind.
 func TestMain(m *testing.M) {
-	testexe.Run()
-	if err := process.BecomeSubreaper(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	if err := errors.Join(leftovers(), goleak.Find()); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	processtest.Begin()
+	processtest.Main(m, leftovers)
 }
 
-func leftovers() error {
-	self, selfErr := process.Self()
-	view, err := table.Scan()
-	err = errors.Join(selfErr, err)
-	for _, p := range view.Descendants(self) {
-		err = errors.Join(err, fmt.Errorf("left behind: %+v", p))
-	}
-	return err
-}
+func leftovers() error { return processtest.Leftovers(table) }
 
 func must(t testing.TB, err error) {
 	t.Helper()
@@ -70,18 +51,9 @@ func must(t testing.TB, err error) {
 const (
 	account = "local:default"
 	forever = 60_000 // milliseconds; every fake program ends by itself well after a test
-	limit   = 20 * time.Second
 )
 
-// until waits for a condition.
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(limit); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited %v in vain: %s", limit, what)
-		}
-	}
-}
+var until = processtest.Until
 
 func exists(path string) bool {
 	_, err := os.Stat(path)

@@ -45,6 +45,7 @@ var rooms = []Room{
 	{"store", append([]string{"migrations", "internal/durable"}, effects...), "the memory keeps records and knows no rule and no limb"},
 	{"store/storetest", append([]string{"store"}, plain...), "it opens stores for the tests of others"},
 
+	{"daemon/process/processtest", []string{"daemon/process", "internal/testexe"}, "it makes a test what the daemon is to its runs"},
 	{"daemon/process", append([]string{"daemon/caller"}, effects...), "it has the power to kill and must not know why; caller lends it plain types"},
 	{"daemon/lock", append([]string{"daemon/process"}, plain...), "the right to a home is one file: it knows processes, and not what is done with the home"},
 	{"daemon/service", []string{"daemon/process", "daemon/lock", "internal/layout", "internal/durable", "internal/failpoint"}, "it knows how a service manager is spoken to, and of SCV itself no more than how it is started and who holds a home"},

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"slices"
+	"strings"
 
 	"scv/daemon/channel"
 	"scv/daemon/channel/feishu"
@@ -15,6 +16,9 @@ type remote struct {
 	channel string
 	parse   func(saved []byte) (credentials, error)
 	standIn func(*config.Config) string // origin of a fake platform, "" for the real one
+	// mark tells whose words a text is, where the platform shows all of a bot's alike; nil elsewhere. Its adapter does
+	// so with what it is given whole.
+	mark func(kind channel.Kind, text string) string
 	// adapter makes the adapter of one attempt. It fails where the stand-in is none.
 	adapter func(d *Daemon, account channel.Account, c credentials, host channel.Host, standIn string) (channel.Adapter, error)
 }
@@ -40,6 +44,7 @@ var remotes = []remote{
 		parse:   func(saved []byte) (credentials, error) { return wechat.Parse(saved) },
 		standIn: func(c *config.Config) string { return c.WeChat.StandIn },
 		adapter: (*Daemon).makeWeChat,
+		mark:    wechat.Mark,
 	},
 }
 
@@ -50,6 +55,13 @@ func remoteOf(channel string) (remote, bool) {
 		return remote{}, false
 	}
 	return remotes[i], true
+}
+
+// marks is how an account's platform needs the words of one message marked that are not all of one kind; nil for not.
+func marks(account string) func(kind channel.Kind, text string) string {
+	name, _, _ := strings.Cut(account, ":")
+	r, _ := remoteOf(name)
+	return r.mark
 }
 
 func (d *Daemon) makeFeishu(account channel.Account, c credentials, host channel.Host, standIn string) (channel.Adapter, error) {

@@ -29,8 +29,19 @@ func TestARefusedReplyRidesAlong(t *testing.T) {
 	if err := os.Remove(k.hold); err != nil {
 		t.Fatal(err)
 	}
-	if h := k.sees(t, "the first words"); h.replyTo != second || !strings.HasSuffix(h.text, "the second words") {
+	h := k.sees(t, "the first words")
+	if h.replyTo != second || !strings.HasSuffix(h.text, "the second words") {
 		t.Errorf("it came as %+v", h)
+	}
+	// What is ours in it is in blocks, and what is the agent's is not.
+	var ours []string
+	for i, piece := range strings.Split(h.text, "```\n") {
+		if i%2 == 1 {
+			ours = append(ours, piece)
+		}
+	}
+	if all := strings.Join(ours, ""); strings.Count(all, "system msg: ") != 2 || strings.Contains(all, "words") {
+		t.Errorf("ours are %q of %q", ours, h.text)
 	}
 	await(t, "the end of typing", func() bool { all := p.Typings(); return all[len(all)-1].Ends }, func() string { return fmt.Sprintf("%+v", p.Typings()) })
 	for _, m := range p.Sent() {

@@ -53,7 +53,7 @@ func (d *Daemon) makeRooms(context.Context) error {
 	})
 	d.outbox = outbox.New(outbox.Options{
 		Store: d.store, Log: d.log, Adapter: d.adapter,
-		Questions: d.questions, Delivered: d.delivered, Media: d.media,
+		Questions: d.questions, Delivered: d.delivered, Media: d.media, Marks: marks,
 	})
 	d.outages = newOutages(d)
 	d.accounts = reconcile.New(reconcile.Options{

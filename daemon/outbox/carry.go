@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"scv/daemon/channel"
 	"scv/store"
 )
 
@@ -15,8 +16,8 @@ const (
 )
 
 const (
-	carriedHeader = "(This could not be delivered before:)\n"
-	newHeader     = "(And the answer to your latest message:)\n"
+	carriedHeader = "(This could not be delivered before:)"
+	newHeader     = "(And the answer to your latest message:)"
 )
 
 // carries reports whether refused replies of its conversation may ride along with a message that has
@@ -25,14 +26,29 @@ func carries(o store.Outbound) bool {
 	return o.Conversation != "" && !o.Transient && o.Question == "" && o.NextPart == 0
 }
 
-// carry puts held replies in front of a text, oldest first, as many as fit into one message of at most
-// limit bytes. It returns those it took along; the rest wait for the next.
-func carry(held []store.OutboundRow, text string, limit int) (string, []store.OutboundRow) {
-	room := min(limit, maxCarried) - len(newHeader) - len(text)
+// marking tells whose words a text is.
+type marking func(kind channel.Kind, text string) string
+
+// unmarked is for platforms that show it themselves.
+func unmarked(_ channel.Kind, text string) string { return text }
+
+// header is a line of ours between the words of others.
+func (mark marking) header(line string) string { return mark(channel.Notice, line) + "\n" }
+
+// words are those of a message.
+func (mark marking) words(o store.Outbound) string { return mark(channel.Kind(o.Kind), o.Text) }
+
+// carry puts held replies in front of a message's text, oldest first, as many as fit into one message of at most
+// limit bytes. It returns those it took along; the rest wait for the next. Each is marked by itself: one in the
+// block of another would pass for words of whoever wrote that.
+func carry(held []store.OutboundRow, own store.Outbound, limit int, mark marking) (string, []store.OutboundRow) {
+	text := mark.header(newHeader) + mark.words(own)
+	room := min(limit, maxCarried) - len(text)
 	var old strings.Builder
 	taken := 0
 	for _, row := range held {
-		piece := carriedHeader + cut(row.Outbound.Text, maxHeld) + "\n\n"
+		row.Outbound.Text = cut(row.Outbound.Text, maxHeld)
+		piece := mark.header(carriedHeader) + mark.words(row.Outbound) + "\n\n"
 		if old.Len()+len(piece) > room {
 			break
 		}
@@ -40,9 +56,9 @@ func carry(held []store.OutboundRow, text string, limit int) (string, []store.Ou
 		taken++
 	}
 	if taken == 0 {
-		return text, nil
+		return own.Text, nil
 	}
-	return old.String() + newHeader + text, held[:taken]
+	return old.String() + text, held[:taken]
 }
 
 // cut shortens text to at most limit bytes on a character boundary, with a visible mark.

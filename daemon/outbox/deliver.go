@@ -105,12 +105,16 @@ type parcel struct {
 // pack makes the next part. Those of the text come first, and there is always one of them, though an empty one is
 // passed over: so files keep their numbers, whatever rides along.
 func (b *Outbox) pack(row store.OutboundRow, limit int) (p parcel, err error) {
-	o, text := row.Outbound, row.Outbound.Text
+	o, text, kind := row.Outbound, row.Outbound.Text, channel.Kind(row.Outbound.Kind)
 	if carries(o) {
+		mark, marks := b.marking(row.Account)
 		err = b.o.Store.View(func(v *store.View) error {
-			text, p.carried = carry(v.Held(row.Account, o.Conversation), text, limit)
+			text, p.carried = carry(v.Held(row.Account, o.Conversation), o, limit, mark)
 			return nil
 		})
+		if marks && len(p.carried) > 0 {
+			kind = channel.Reply // whose words are whose is marked already
+		}
 		if err != nil {
 			return p, err
 		}
@@ -122,7 +126,7 @@ func (b *Outbox) pack(row store.OutboundRow, limit int) (p parcel, err error) {
 		p.part = max(p.part, 1)
 	}
 	p.out = channel.Outgoing{
-		ClientID: fmt.Sprintf("%s-%d", o.ClientID, p.part), Chat: o.Chat, Kind: channel.Kind(o.Kind),
+		ClientID: fmt.Sprintf("%s-%d", o.ClientID, p.part), Chat: o.Chat, Kind: kind,
 		InReplyTo: o.InReplyTo, ReplyHandle: o.ReplyHandle,
 		First: p.part == 0 || text == "" && p.part == 1, Last: p.part == all-1,
 	}
@@ -135,6 +139,16 @@ func (b *Outbox) pack(row store.OutboundRow, limit int) (p parcel, err error) {
 		p.rest = strings.Join(parts[p.part:], "")
 	}
 	return p, nil
+}
+
+// marking is how an account's words are marked, if they must be.
+func (b *Outbox) marking(account string) (mark marking, marks bool) {
+	if b.o.Marks != nil {
+		if mark = b.o.Marks(account); mark != nil {
+			return mark, true
+		}
+	}
+	return unmarked, false
 }
 
 // send contains a panic of the adapter: one platform's fault must not end the others' deliveries.

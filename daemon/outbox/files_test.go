@@ -108,7 +108,7 @@ func TestFilesAlone(t *testing.T) {
 		w.same(*got, "r-1 0.txt=A last")
 		p.become(refuse)
 		w.queue(a, text("old", "held"))
-		const carried = "-0 " + carriedHeader + "held\n\n" + newHeader
+		const carried = "-0 " + before + "held\n\n" + after
 		got = w.reading(p, refuseText)
 		w.queue(a, w.withFiles("r2", "", "B"))
 		w.same(*got, "r2"+carried, "r2-1 0.txt=B last")
@@ -144,7 +144,7 @@ func TestRefusedTextDropsItsFiles(t *testing.T) {
 		}
 		got = w.reading(p, accept)
 		w.queue(a, text("n", "next"))
-		w.same(*got, "n-0 "+carriedHeader+"words\n\n"+newHeader+"next last")
+		w.same(*got, "n-0 "+before+"words\n\n"+after+"next last")
 	})
 }
 

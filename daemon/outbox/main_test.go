@@ -151,6 +151,7 @@ type world struct {
 	box       *Outbox
 	questions *asked
 	platforms map[string]*platform
+	marks     func(channel.Kind, string) string // nil: the platforms show whose words they are
 	stop      func()
 
 	mu   sync.Mutex
@@ -219,6 +220,7 @@ func (w *world) run() {
 	w.box = New(Options{
 		Store: w.store, Log: slog.New(slog.DiscardHandler), Questions: w.questions,
 		Adapter: w.adapter, Delivered: w.onDelivered, Media: w.media(),
+		Marks: func(string) func(channel.Kind, string) string { return w.marks },
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

@@ -42,6 +42,8 @@ type Options struct {
 	Adapter   func(account string) (channel.Adapter, bool)
 	Questions Questions
 	Media     media.Folders // where our copies of files are
+	// Marks is how an account needs the words of one message marked that are of several kinds; nil for not.
+	Marks func(account string) func(kind channel.Kind, text string) string
 	// Delivered is called after a part's acceptance is committed.
 	Delivered func(account string, out channel.Outgoing, receipt channel.Receipt)
 }

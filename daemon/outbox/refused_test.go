@@ -14,6 +14,12 @@ import (
 	"scv/store"
 )
 
+// The lines of ours in a message that carries others.
+const (
+	before = carriedHeader + "\n"
+	after  = newHeader + "\n"
+)
+
 // What a platform refuses for good: a reply is held, a passing word is dropped, a question is told.
 func TestRefused(t *testing.T) {
 	inBubble(t, func(w *world) {
@@ -29,7 +35,7 @@ func TestRefused(t *testing.T) {
 		w.expect("delivered", w.delivered())
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		want := carriedHeader + "one\n\n" + newHeader + "four"
+		want := before + "one\n\n" + after + "four"
 		w.expect("handed over", p.texts(), "one", "busy", "Deploy?", want) // each once: a refusal is final
 	})
 }
@@ -57,8 +63,42 @@ func TestHeldRideAlong(t *testing.T) {
 		_, held = w.left(a)
 		w.expect("held", held)
 		texts := p.texts()
-		want := carriedHeader + "one\n\n" + carriedHeader + "two\n\n" + carriedHeader + "refused too\n\n" + newHeader + "seven"
+		want := before + "one\n\n" + before + "two\n\n" + before + "refused too\n\n" + after + "seven"
 		w.expect("handed over", texts[len(texts)-2:], want, "eight")
+	})
+}
+
+// Where a platform shows all of a bot's words alike, each text in a message is marked by itself, and our lines between
+// them: an agent's words in the program's block would pass for the program's, and the program's outside for the agent's.
+func TestCarriedWordsAreMarked(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.marks = func(kind channel.Kind, text string) string { return string(kind) + "<" + text + ">" }
+		p := w.platforms[a]
+		p.max = 1000
+		p.become(refuse)
+		failed, failing := text("2", "it failed"), text("3", "that failed")
+		failed.Kind, failing.Kind = string(channel.Failure), string(channel.Failure)
+		w.queue(a, text("1", "an agent's"))
+		p.become(func(ctx context.Context, out channel.Outgoing) (channel.Receipt, error) {
+			if out.ClientID == "2-0" {
+				return refuse(ctx, out)
+			}
+			return accept(ctx, out)
+		})
+		w.queue(a, failed, failing)
+		before, after := "notice<"+carriedHeader+">\n", "notice<"+newHeader+">\n"
+		agents := before + "reply<an agent's>\n\n"
+		w.expect("handed over", p.texts(), "an agent's", agents+after+"failure<it failed>",
+			agents+before+"failure<it failed>\n\n"+after+"failure<that failed>")
+		for i, kind := range []channel.Kind{channel.Reply, channel.Reply, channel.Reply} {
+			if out := p.handed()[i]; out.Kind != kind {
+				t.Errorf("part %d is of the kind %s: the adapter would mark it once more", i, out.Kind)
+			}
+		}
+		w.queue(a, failed)
+		if out := p.handed()[3]; out.Kind != channel.Failure || out.Text != "it failed" {
+			t.Errorf("without a load it is %+v", out)
+		}
 	})
 }
 
@@ -100,7 +140,7 @@ func TestRefusedHalfway(t *testing.T) {
 		w.queue(a, text("1", strings.Repeat("a", 400)+strings.Repeat("b", 100)))
 		w.queue(a, text("2", "two"))
 		texts := p.texts()
-		want := carriedHeader + strings.Repeat("b", 100) + "\n\n" + newHeader + "two"
+		want := before + strings.Repeat("b", 100) + "\n\n" + after + "two"
 		w.expect("the carrier", texts[len(texts)-1:], want)
 	})
 }
@@ -169,13 +209,13 @@ func TestCarry(t *testing.T) {
 		}
 		text := strings.Repeat("t", rapid.IntRange(0, 20<<10).Draw(t, "text"))
 		limit := rapid.IntRange(4, 20<<10).Draw(t, "limit")
-		whole, taken := carry(held, text, limit)
+		whole, taken := carry(held, store.Outbound{Text: text}, limit, unmarked)
 		switch {
 		case len(taken) == 0 && whole != text:
 			t.Fatal("changed for nothing")
-		case len(taken) > 0 && (len(whole) > min(limit, maxCarried) || !strings.HasSuffix(whole, newHeader+text)):
+		case len(taken) > 0 && (len(whole) > min(limit, maxCarried) || !strings.HasSuffix(whole, after+text)):
 			t.Fatalf("a carrier of %d bytes for a limit of %d", len(whole), limit)
-		case strings.Count(whole, carriedHeader) != len(taken):
+		case strings.Count(whole, before) != len(taken):
 			t.Fatal("it counts wrong")
 		}
 	})

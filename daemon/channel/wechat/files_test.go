@@ -3,6 +3,7 @@ package wechat
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -184,6 +185,30 @@ func TestFilesGoOut(t *testing.T) {
 			t.Errorf("at most %d bytes", got)
 		}
 	}
+}
+
+// A file spends the token only where it is all of an answer: after words it comes as one more message.
+func TestTokensOfFiles(t *testing.T) {
+	w := newWorld(t, wechattest.Options{})
+	w.start()
+	for _, alone := range []bool{true, false} {
+		before := len(w.taken())
+		w.say("hello")
+		out := w.answer(fmt.Sprint(alone), w.await(before + 1)[before], "")
+		out.File, out.First = w.file("a.txt", letters, channel.Document), alone
+		if _, err := w.send(out); err != nil {
+			t.Fatal(err)
+		}
+		sent := w.p.Sent()
+		want := ""
+		if alone {
+			want = out.ReplyHandle
+		}
+		if s := sent[len(sent)-1]; s.Token != want || s.Dropped {
+			t.Errorf("alone %v: sent %+v", alone, s)
+		}
+	}
+	w.stop()
 }
 
 // What an upload that goes wrong means; a retry shows the file once.

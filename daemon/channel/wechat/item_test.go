@@ -133,6 +133,7 @@ func TestContent(t *testing.T) {
 		{"a size that is none", `{"type":4,"file_item":{` + media + `,"len":"-7"}}`, content{files: []channel.File{{Kind: channel.Document, Ref: ref}}}},
 		{"an image and words", `{"type":2,"image_item":{` + media + `}},{"type":1,"text_item":{"text":"look"}}`, content{text: "look", files: []channel.File{{Kind: channel.Image, Ref: ref}}}},
 		{"an image's own key", `{"type":2,"image_item":{` + media + `,"aeskey":"000102030405060708090a0b0c0d0e0f"}}`, content{files: []channel.File{{Kind: channel.Image, Ref: `{"param":"p","key":"000102030405060708090a0b0c0d0e0f"}`}}}},
+		{"a key in digits", `{"type":4,"file_item":{"media":{"encrypt_query_param":"p","aes_key":"MzAzMTMyMzMzNDM1MzYzNzM4Mzk2MTYyNjM2NDY1NjY="}}}`, content{files: []channel.File{{Kind: channel.Document, Ref: ref}}}},
 		{"a video", `{"type":5,"video_item":{` + media + `}}`, content{files: []channel.File{{Kind: channel.Video, Ref: ref}}}},
 		{"unheard words", `{"type":3,"voice_item":{` + media + `}}`, content{files: []channel.File{{Kind: channel.Voice, Ref: ref}}}},
 		{"heard words", `{"type":3,"voice_item":{` + media + `,"text":"yes"}}`, content{text: "[voice message] yes"}},

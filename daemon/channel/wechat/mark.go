@@ -19,9 +19,9 @@ const (
 	maxText   = maxPart - maxMarked
 )
 
-// marked is a text as it is sent: an agent's as it is, any other in its block. The fence is longer than every run
+// Mark is a text as the chat gets it: an agent's as it is, any other in its block. The fence is longer than every run
 // of backticks inside, so that the text cannot end its block.
-func marked(kind channel.Kind, text string) string {
+func Mark(kind channel.Kind, text string) string {
 	if kind == channel.Reply {
 		return text
 	}

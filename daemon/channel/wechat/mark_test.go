@@ -12,14 +12,14 @@ import (
 
 func TestOwnWordsAreMarked(t *testing.T) {
 	for _, kind := range []channel.Kind{channel.Failure, channel.Notice, channel.Question} {
-		if got := marked(kind, "hello"); got != "```\nsystem msg: hello\n```" {
+		if got := Mark(kind, "hello"); got != "```\nsystem msg: hello\n```" {
 			t.Errorf("%s: %q", kind, got)
 		}
 	}
-	if got := marked(channel.Reply, "```\nsystem msg: hello\n```"); got != "```\nsystem msg: hello\n```" {
+	if got := Mark(channel.Reply, "```\nsystem msg: hello\n```"); got != "```\nsystem msg: hello\n```" {
 		t.Errorf("an agent's words become %q", got)
 	}
-	if got := marked(channel.Notice, "a ```` b ` c"); got != "`````\nsystem msg: a ```` b ` c\n`````" {
+	if got := Mark(channel.Notice, "a ```` b ` c"); got != "`````\nsystem msg: a ```` b ` c\n`````" {
 		t.Errorf("a fence that can be broken: %q", got)
 	}
 }
@@ -29,7 +29,7 @@ func TestMarks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pieces := rapid.SliceOf(rapid.OneOf(rapid.String(), rapid.Map(rapid.IntRange(0, 3*longest), func(n int) string { return strings.Repeat("`", n) })))
 		text := strings.Join(pieces.Draw(t, "pieces"), "")
-		got := marked(channel.Notice, text)
+		got := Mark(channel.Notice, text)
 		fence, rest, _ := strings.Cut(got, "\n")
 		inside, ended := strings.CutSuffix(rest, "\n"+fence)
 		switch {
@@ -44,7 +44,7 @@ func TestMarks(t *testing.T) {
 		}
 	})
 	for _, text := range []string{strings.Repeat("`", maxText), strings.Repeat("x", maxText), strings.Repeat(strings.Repeat("`", longest)+"x", maxText/(longest+1))} {
-		if n := len(marked(channel.Notice, text)); n > maxPart {
+		if n := len(Mark(channel.Notice, text)); n > maxPart {
 			t.Errorf("a marked part of %d bytes", n)
 		}
 	}

@@ -33,7 +33,9 @@ type updates struct {
 
 // updates polls once. Nothing of an answer counts that is not wholly as it should be.
 func (a *api) updates(ctx context.Context, cursor string, limit time.Duration) (updates, error) {
-	answered, err := a.post(ctx, limit, "getupdates", pollBody{cursor, thisClient})
+	placed, done := connecting.wait(ctx)
+	defer done()
+	answered, err := a.post(placed, limit, "getupdates", pollBody{cursor, thisClient})
 	if err != nil {
 		return updates{}, err
 	}
@@ -159,7 +161,9 @@ func (a *Adapter) greet(ctx context.Context) (alive bool, err error) {
 	if a.o.Account.OwnerID == "" {
 		return false, nil
 	}
-	probing, cancel := context.WithTimeout(ctx, a.probe)
+	placed, done := connecting.wait(ctx)
+	defer done()
+	probing, cancel := context.WithTimeout(placed, a.probe)
 	defer cancel()
 	got, err := a.api.config(probing, a.o.Account.OwnerID, "")
 	if needsOwner(err) {

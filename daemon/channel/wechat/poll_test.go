@@ -115,6 +115,27 @@ func TestPollsBackOff(t *testing.T) {
 	}
 	w.p.Heal()
 	w.until("a contact", func() bool { heard := w.heard(); return heard[len(heard)-1] == "" })
+	w.p.Inject(wechattest.Fault{Route: wechattest.Updates, Status: 502})
+	w.p.Release()
+	w.until("one more failure", func() bool { return strings.Contains(w.logged(), "HTTP 502") })
+	_, again, _ := strings.Cut(w.logged()[:strings.Index(w.logged(), "HTTP 502")], "HTTP 503")
+	again = again[strings.LastIndex(again, " in=")+len(" in="):]
+	if again, _, _ = strings.Cut(again, " "); again != "5ms" && again != "6ms" {
+		t.Errorf("after a success it is tried again in %s", again)
+	}
+	w.stop()
+}
+
+// An answer that stops in its middle takes no longer than a poll may, and is not taken.
+func TestAStalledAnswer(t *testing.T) {
+	w := newWorld(t, wechattest.Options{})
+	w.start(func(a *Adapter) { a.rhythm.poll, a.grace = 300*time.Millisecond, 0 })
+	w.p.Inject(wechattest.Fault{Route: wechattest.Updates, Stall: true})
+	w.say("hello")
+	w.hears("WeChat cannot be reached")
+	if got := w.await(1); got[0].Text != "hello" {
+		t.Errorf("got %+v", got)
+	}
 	w.stop()
 }
 

@@ -62,7 +62,7 @@ func (a *Adapter) Send(ctx context.Context, out channel.Outgoing) (channel.Recei
 }
 
 func (a *Adapter) send(ctx context.Context, out channel.Outgoing) (sendAnswer, time.Time, error) {
-	piece := outItem{Type: itemText, Text: &outText{marked(out.Kind, out.Text)}}
+	piece := outItem{Type: itemText, Text: &outText{Mark(out.Kind, out.Text)}}
 	if out.File != nil {
 		var err error
 		if piece, err = a.upload(ctx, out.Chat, *out.File); err != nil {

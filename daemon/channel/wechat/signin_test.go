@@ -95,6 +95,24 @@ func TestSignInMoves(t *testing.T) {
 	}
 }
 
+// Only hosts of the platform stand for each other: one that somebody else was asked at stands for itself.
+func TestRelatedHosts(t *testing.T) {
+	for hosts, want := range map[[2]string]bool{
+		{publicAPI, publicAPI}:                           true,
+		{publicAPI, "https://sh-ilinkai.weixin.qq.com"}:  true,
+		{"https://a.example", "https://a.example"}:       true,
+		{"https://a.example", publicAPI}:                 false,
+		{publicAPI, "https://a.example"}:                 false,
+		{"https://a.example", "https://b.example"}:       false,
+		{publicAPI, "https://weixin.qq.com"}:             false,
+		{publicAPI, "https://a.weixin.qq.com.evil.test"}: false,
+	} {
+		if got := related(hosts[0], hosts[1]); got != want {
+			t.Errorf("from %s to %s: %v", hosts[0], hosts[1], got)
+		}
+	}
+}
+
 func TestSignInWithANumber(t *testing.T) {
 	p := wechattest.New(t, wechattest.Options{})
 	p.PlanSignIn(wechattest.SignIn{Statuses: []wechattest.Status{{Name: "scaned"}}, Verify: "42"})

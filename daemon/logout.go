@@ -42,9 +42,6 @@ func (d *Daemon) handleChannelLogout(ctx context.Context, c call, command wire.C
 	if err := d.accounts.Quiesce(ctx, id); err != nil {
 		return wire.DaemonStatus{}, fmt.Errorf("cannot stop %q: %w", id, err)
 	}
-	if err := d.questions.withdrawAll(ctx, id); err != nil {
-		return wire.DaemonStatus{}, err
-	}
 	if err := d.forgetAccount(ctx, id); err != nil {
 		return wire.DaemonStatus{}, err
 	}
@@ -54,9 +51,12 @@ func (d *Daemon) handleChannelLogout(ctx context.Context, c call, command wire.C
 	return d.status()
 }
 
-// forgetAccount deletes what a stopped account has, what it signs in with first and its settings last: settings
-// alone cannot run, and what signs in is adopted afresh. It may be begun again at any point.
+// forgetAccount withdraws what a stopped account asks and deletes what it has, what it signs in with first and its
+// settings last: settings alone cannot run, and what signs in is adopted afresh. It may be begun again at any point.
 func (d *Daemon) forgetAccount(ctx context.Context, id string) error {
+	if err := d.questions.withdrawAll(ctx, id); err != nil {
+		return err
+	}
 	if err := d.forgetSignIn(id); err != nil {
 		return err
 	}
@@ -81,19 +81,21 @@ func (d *Daemon) forgetAccount(ctx context.Context, id string) error {
 }
 
 // withdrawAll ends the open questions of an account that leaves: nobody could answer them any more, and whoever
-// signs in next has not been asked.
+// signs in next has not been asked. A chat has few of them, so it is one commit.
 func (q *questions) withdrawAll(ctx context.Context, account string) error {
-	var open []store.Confirm
-	err := q.d.store.View(func(v *store.View) error {
-		open = v.OpenConfirms()
+	err := q.d.store.Deliver(ctx, func(tx *store.Delivery) error {
+		now := q.d.clock.Now()
+		for _, c := range tx.OpenConfirms() {
+			if c.Account != account {
+				continue
+			}
+			after, line := confirm.Question(c).Withdraw(now)
+			if err := q.put(tx, c.State, after, line); err != nil {
+				return err
+			}
+		}
 		return nil
 	})
-	now := q.d.clock.Now()
-	for _, c := range open {
-		if c.Account == account && err == nil {
-			err = q.change(ctx, c.ID, func(q confirm.Question) (confirm.Question, string) { return q.Withdraw(now) })
-		}
-	}
 	if err != nil {
 		return fmt.Errorf("cannot withdraw the questions of %q: %w", account, err)
 	}

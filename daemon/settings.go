@@ -9,7 +9,6 @@ import (
 
 	"scv/daemon/channel"
 	"scv/daemon/config"
-	"scv/daemon/credential"
 	"scv/store"
 	"scv/wire"
 )
@@ -123,11 +122,9 @@ func (d *Daemon) newAccount(ask wire.AccountSet, c call) (a store.Account, can b
 	if ask.Channel == "local" {
 		return newLocal(wire.ToolsNone), c.creates
 	}
-	r, known := remoteOf(ask.Channel)
-	if !known {
-		return store.Account{}, false
-	}
-	s, found := r.readSignIn(credential.In(d.home.Path), ask.Account)
+	signed := d.signIns()
+	d.markTwins(signed) // settings alone make nobody the bot that another account is
+	s, found := signed[ask.Channel+":"+ask.Account]
 	if !found {
 		return store.Account{}, false
 	}

@@ -62,17 +62,27 @@ func (r remote) readSignIn(folder credential.Folder, name string) (s signIn, fou
 	return s, true
 }
 
-// markTwins finds accounts that are signed in as the same bot under two names: each message would be answered by
-// both. The one that has been it stays, else the first by name.
+// markTwins finds accounts that are signed in as the same bot under two names, for one owner or two: each message
+// would be answered by both, or by either. The one that has been it stays, else the first by name.
 func (d *Daemon) markTwins(signed map[string]signIn) {
 	if len(signed) < 2 {
 		return // and most passes need no look at the settings for it
 	}
-	holder := map[string]string{} // of an identity
+	holder := map[string]string{} // of an identity, and of a bot
+	hold := func(what, id string) (first string) {
+		if what != "" && holder[what] == "" {
+			holder[what] = id
+		}
+		return holder[what]
+	}
 	for _, row := range d.accountRows() {
-		_, there := signed[row.ID]
-		if first := holder[row.Account.Binding]; there && first == "" && row.Account.Binding != "" && !row.Account.LoggingOut {
-			holder[row.Account.Binding] = row.ID
+		s, there := signed[row.ID]
+		binding := row.Account.Binding
+		if !there || row.Account.LoggingOut || hold(binding, row.ID) != row.ID {
+			continue
+		}
+		if s.problem == "" && s.credentials.Identity() == binding {
+			hold(bot(row.ID, s), row.ID)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(signed)) {
@@ -80,16 +90,24 @@ func (d *Daemon) markTwins(signed map[string]signIn) {
 		if s.problem != "" {
 			continue
 		}
-		identity := s.credentials.Identity()
-		switch first := holder[identity]; first {
-		case "":
-			holder[identity] = id
-		case id:
-		default:
+		first := hold(bot(id, s), id)
+		if first == "" || first == id {
+			first = hold(s.credentials.Identity(), id)
+		}
+		if first != id {
 			s.problem = "it is the same bot as " + first + ", which would answer everything too: scv channels logout " + id
 			signed[id] = s
 		}
 	}
+}
+
+// bot names the bot of an account among those of all platforms, "" where the platform gives it no id.
+func bot(id string, s signIn) string {
+	if s.credentials.Bot() == "" {
+		return ""
+	}
+	platform, _, _ := strings.Cut(id, ":")
+	return platform + ":" + s.credentials.Bot()
 }
 
 // adopt gives accounts that were signed in and have no settings theirs: on, without tools, for the owner

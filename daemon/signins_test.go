@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"strings"
@@ -70,30 +71,43 @@ func TestUnusableCredentials(t *testing.T) {
 	}
 }
 
-// One bot signed in under two names is one too many: each message would be answered twice. The one that has been it
-// goes on.
+// One bot signed in under two names is one too many, for whichever owner: each message would be answered twice, or by
+// either. The one that has been it goes on, and settings that the other gets do not turn that around.
 func TestOneBotUnderTwoNames(t *testing.T) {
-	m := newInFeishu(t)
-	k := newTalk(t, m)
-	k.becomes(t, wire.Connected, "")
-	folder := credential.In(k.home)
-	saved, err := folder.Load("feishu", "default")
-	must(t, err)
-	must(t, folder.Save("feishu", "another", saved)) // before "default" by name
-	if _, err := k.c.Control(t.Context(), wire.ReloadCommand{}); err != nil {
-		t.Fatal(err)
-	}
-	status, err := k.c.Control(t.Context(), wire.StatusCommand{})
-	must(t, err)
-	states := map[string]wire.ComponentState{}
-	for _, h := range status.Components {
-		states[h.ID] = h.State
-		if h.ID == "feishu:another" && !strings.Contains(text(h.Error), "scv channels logout feishu:another") {
-			t.Errorf("it says %q", text(h.Error))
-		}
-	}
-	if states["feishu:another"] != wire.Failed || states["feishu:default"] != wire.Connected {
-		t.Errorf("states %v", states)
+	for name, c := range map[string]struct{ owned, set bool }{
+		"of one owner": {owned: true}, "of two": {}, "set by hand": {owned: true, set: true}, "of two, set by hand": {set: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newInFeishu(t)
+			k := newTalk(t, m)
+			k.becomes(t, wire.Connected, "")
+			folder := credential.In(k.home)
+			saved, err := folder.Load("feishu", "default")
+			must(t, err)
+			if !c.owned {
+				saved = bytes.ReplaceAll(saved, []byte(m.app.Owner), []byte(feishuStranger))
+			}
+			must(t, folder.Save("feishu", "another", saved)) // before "default" by name
+			if c.set {
+				enabled := true
+				_, err := k.c.AccountSet(t.Context(), wire.AccountSet{Channel: "feishu", Account: "another", Enabled: &enabled})
+				must(t, err)
+			}
+			_, err = k.c.Control(t.Context(), wire.ReloadCommand{})
+			must(t, err)
+			status, err := k.c.Control(t.Context(), wire.StatusCommand{})
+			must(t, err)
+			states := map[string]wire.ComponentState{}
+			for _, h := range status.Components {
+				states[h.ID] = h.State
+				if h.ID == "feishu:another" && !strings.Contains(text(h.Error), "scv channels logout feishu:another") {
+					t.Errorf("it says %q", text(h.Error))
+				}
+			}
+			if states["feishu:another"] != wire.Failed || states["feishu:default"] != wire.Connected {
+				t.Errorf("states %v", states)
+			}
+		})
 	}
 }
 

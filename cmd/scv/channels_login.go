@@ -44,6 +44,7 @@ func (c *channelsLogin) id() string { return c.channel() + ":" + c.Account }
 type credentials interface {
 	Format() ([]byte, error)
 	Owner() string // "" when nobody knows whose it is
+	Bot() string   // the platform's id of the account itself, or ""
 }
 
 // signedIn is how a sign-in ended.
@@ -76,6 +77,9 @@ func (c *channelsLogin) Run(a *app) error {
 	}
 	now, err := byPlatform(a, set, credential.In(home))
 	if err != nil {
+		return err
+	}
+	if err := c.oneName(a, credential.In(home), now.Bot()); err != nil {
 		return err
 	}
 	if err := c.save(home, now); err != nil {

@@ -26,10 +26,10 @@ func (c *channelsLogin) feishu(a *app, set config.Config, folder credential.Fold
 		return signedIn{}, err
 	}
 	var now feishu.Credentials
-	if c.AppID != "" {
-		now, err = c.byApp(a, p, before)
-	} else {
+	if c.AppID == "" {
 		now, err = c.byScan(a, p)
+	} else if err = c.oneName(a, folder, c.AppID); err == nil { // before a secret is asked for
+		now, err = c.byApp(a, p, before)
 	}
 	return signedIn{now, "the app " + now.AppID, now.Brand.Title()}, err
 }

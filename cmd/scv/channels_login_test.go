@@ -154,6 +154,41 @@ func TestLoginAsAnExistingApp(t *testing.T) {
 	}
 }
 
+// One app has one account: the second is refused before its secret is asked for, whoever owns it there, and is told
+// which account has it.
+func TestLoginOfAnAppThatHasAnAccount(t *testing.T) {
+	home, p := newPlatform(t)
+	app := p.App()
+	login := func(args ...string) result {
+		hand := at(t, home)
+		hand.stdin = app.Secret
+		return hand.scv(append([]string{"channels", "login", "feishu", "--app-id", app.ID}, args...)...)
+	}
+	if got := login("--account", "work", "--owner-open-id", app.Owner); got.code != 0 {
+		t.Fatalf("got %+v", got)
+	}
+	asked := len(p.Requests(feishutest.Token))
+	for _, owner := range []string{app.Owner, "ou_x"} {
+		got := login("--owner-open-id", owner)
+		if got.code != exitFailed || !strings.Contains(got.errOut, app.ID+" is feishu:work already") ||
+			!strings.Contains(got.errOut, "channels login feishu --account work --app-id "+app.ID) || !strings.Contains(got.errOut, "channels logout feishu:work") {
+			t.Errorf("got %+v", got)
+		}
+	}
+	if _, err := os.Stat(credentialFile(home, "default")); err == nil || len(p.Requests(feishutest.Token)) != asked {
+		t.Errorf("something was saved, or the platform was asked: %v", err)
+	}
+	if got := login("--account", "work"); got.code != 0 {
+		t.Errorf("the account itself: %+v", got)
+	}
+	if err := os.WriteFile(credentialFile(home, "work"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := login("--owner-open-id", app.Owner); got.code != 0 {
+		t.Errorf("beside credentials that cannot be read: %+v", got)
+	}
+}
+
 // Whoever owns an account is asked questions there, so an agent must not make one.
 func TestAnAgentCannotLogIn(t *testing.T) {
 	home, _ := newPlatform(t)

@@ -89,6 +89,22 @@ func TestWeChatLoginBesideADaemon(t *testing.T) {
 	d.terminate(t)
 }
 
+// One bot has one account: under a second name it is not saved.
+func TestWeChatLoginOfABotThatHasAnAccount(t *testing.T) {
+	home, p := newWeChat(t, wechattest.Options{})
+	if got := at(t, home).scv("channels", "login", "wechat", "--account", "work"); got.code != 0 {
+		t.Fatalf("got %+v", got)
+	}
+	bot := p.Bots()[1]
+	p.PlanSignIn(wechattest.SignIn{Bot: bot})
+	got := at(t, home).scv("channels", "login", "wechat")
+	if _, err := os.Stat(wechatCredentials(home, "default")); got.code != exitFailed || err == nil ||
+		!strings.Contains(got.errOut, bot.ID+" is wechat:work already") || !strings.Contains(got.errOut, "channels login wechat --account work") ||
+		!strings.Contains(got.errOut, "channels logout wechat:work") {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
 // What cannot be saved is not, and a person reads why.
 func TestWeChatLoginThatFails(t *testing.T) {
 	home, p := newWeChat(t, wechattest.Options{})

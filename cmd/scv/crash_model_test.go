@@ -126,7 +126,7 @@ func (m *model) act(ctx context.Context, c *bus.Client, worker int, r *rand.Rand
 	other := []wire.Command{wire.StatusCommand{}, wire.ReloadCommand{}, wire.RestartWhenIdleCommand{}}
 	_, err := m.control(ctx, c, other[r.IntN(3)])
 	if refused(err) {
-		return nil // to restart, always
+		return nil // to restart: not again so soon
 	}
 	return err
 }

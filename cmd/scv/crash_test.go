@@ -312,8 +312,8 @@ func (d *daemonProcess) disturb(t *testing.T, m *model, seed uint64, round int, 
 	stop()
 }
 
-// letLoose starts four clients, which act until their daemon is gone or stop is called. An error that
-// is not expected fails the test.
+// letLoose starts four clients, which act until their daemon is gone or stop is called: where it goes over to
+// another release they go along. An error that is not expected fails the test.
 func (d *daemonProcess) letLoose(t *testing.T, m *model, seed uint64, round int, expected func(context.Context, error) bool) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -321,28 +321,47 @@ func (d *daemonProcess) letLoose(t *testing.T, m *model, seed uint64, round int,
 	for w := range 4 {
 		random := rand.New(rand.NewPCG(seed, uint64(round*100+w+1)))
 		workers.Go(func() {
-			client, err := d.connect(ctx)
-			if err != nil {
-				if !expected(ctx, err) {
+			for ctx.Err() == nil && !d.over() {
+				if err := d.actFor(ctx, m, w, random, expected); err != nil {
 					t.Errorf("round %d: %v", round, err)
-				}
-				return
-			}
-			defer client.Close()
-			for ctx.Err() == nil {
-				err := m.act(ctx, client, w, random)
-				if err != nil && !expected(ctx, err) {
-					t.Errorf("round %d: %v", round, err)
-				}
-				select {
-				case <-client.Closed():
-					return
-				default:
 				}
 			}
 		})
 	}
 	return func() { cancel(); workers.Wait() }
+}
+
+// actFor is one client, until its connection ends.
+func (d *daemonProcess) actFor(ctx context.Context, m *model, worker int, random *rand.Rand, expected func(context.Context, error) bool) (err error) {
+	client, err := d.connect(ctx)
+	if err != nil {
+		time.Sleep(5 * time.Millisecond) // it starts, or is just going
+		if expected(ctx, err) {
+			return nil
+		}
+		return err
+	}
+	defer client.Close()
+	for ctx.Err() == nil {
+		if e := m.act(ctx, client, worker, random); e != nil && !expected(ctx, e) {
+			err = errors.Join(err, e)
+		}
+		select {
+		case <-client.Closed():
+			return err
+		default:
+		}
+	}
+	return err
+}
+
+func (d *daemonProcess) over() bool {
+	select {
+	case <-d.ended:
+		return true
+	default:
+		return false
+	}
 }
 
 // expectedEnd tells the loss of the daemon from a fault.

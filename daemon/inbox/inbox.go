@@ -26,6 +26,7 @@ const (
 	maxLook            = 1000    // messages of an outbox that are looked at for them
 	MaxFiles           = 16      // of one message; what is more is said to be there
 	maxMessageID       = 256     // bytes
+	maxConversation    = 4 << 10 // bytes of its key; with an account's name the store takes 32 KiB
 	maxText            = 1 << 20 // bytes; a longer message is refused in words
 	chunk              = 100     // messages of a batch in one transaction
 )
@@ -131,6 +132,10 @@ func (b *Inbox) take(tx *store.Delivery, account string, settings store.Account,
 		return nil
 	}
 	m = clean(m)
+	if len(Conversation(m)) > maxConversation { // no turn of it could be kept
+		b.o.Log.Warn("message with ids that are too long dropped", "account", account)
+		return nil
+	}
 	if err := b.o.Recorded(tx, account, m); err != nil {
 		return err
 	}

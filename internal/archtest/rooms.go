@@ -100,6 +100,7 @@ var handFiles = map[string][]string{
 	"channels_login.go":        {"daemon/credential", "daemon/config"},
 	"channels_login_feishu.go": {"daemon/channel", "daemon/channel/feishu", "daemon/credential", "daemon/config"},
 	"channels_login_wechat.go": {"daemon/channel", "daemon/channel/wechat", "daemon/credential", "daemon/config"},
+	"channels_login_name.go":   {"daemon/channel/feishu", "daemon/channel/wechat", "daemon/credential"},
 
 	"delegate_here.go":   {"daemon/agent", "daemon/config"},
 	"delegate_run.go":    {"daemon/agent", "daemon/process"}, // it owns its run

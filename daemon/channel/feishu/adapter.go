@@ -185,7 +185,7 @@ func (a *Adapter) doubt(err error) {
 func (a *Adapter) take(ctx context.Context, items []item) error {
 	batch := a.messages(ctx, items)
 	for _, it := range items {
-		a.known.note(it, a.o.Account.OwnerID)
+		a.known.note(it, a.o.Account.OwnerID, it.concerns(a.bot))
 	}
 	return a.keep(ctx, batch)
 }

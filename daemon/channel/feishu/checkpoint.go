@@ -62,13 +62,14 @@ func (c checkpoint) format() (string, error) {
 	return string(b), nil
 }
 
-// note moves the checkpoint past a message, whoever wrote it: in the list or the lists that it stands in.
-func (c checkpoint) note(it item, owner string) {
+// note moves the checkpoint past a message, whoever wrote it: in the list or the lists that it stands in. A thread is
+// known from the first message in it that concerns the bot, since others of a busy group would push such out.
+func (c checkpoint) note(it item, owner string, concerns bool) {
 	if it.listed {
 		move(c.Chats, it.chat, place{Group: !it.direct}, it, owner)
 		bound(c.Chats, maxChats)
 	}
-	if it.thread != "" {
+	if _, known := c.Threads[it.thread]; known || concerns && it.thread != "" {
 		move(c.Threads, it.thread, place{Chat: it.chat, Group: !it.direct}, it, owner)
 		bound(c.Threads, maxThreads)
 	}

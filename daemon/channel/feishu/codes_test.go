@@ -2,6 +2,7 @@ package feishu
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,9 +16,14 @@ func TestAnswersAreJudged(t *testing.T) {
 		coded        bool
 		want         fate
 	}{
-		{400, 99991663, true, again},
 		{200, 99991661, true, again},
+		{400, 99991663, true, again},
+		{400, 99991664, true, again},
+		{400, 99991668, true, again},
 		{400, 99991400, true, again},
+		{400, 230020, true, again},
+		{400, 11232, true, again},
+		{400, 11233, true, again},
 		{429, 0, false, again},
 		{429, 4711, true, again},
 		{408, 0, false, again},
@@ -31,12 +37,18 @@ func TestAnswersAreJudged(t *testing.T) {
 		{200, 0, false, again},
 		{302, 0, true, again},
 		{200, 10014, true, owner},
-		{400, noScope, true, owner},
+		{400, 10003, true, owner},
+		{400, 99991662, true, owner},
+		{400, 99991672, true, owner},
+		{400, 230006, true, owner},
 	} {
 		err := judge(codes, c.status, c.code, c.coded)
 		got, ok := errors.AsType[*answer](err)
 		if !ok || got.fate != c.want {
 			t.Errorf("HTTP %d, code %d (%v): %v", c.status, c.code, c.coded, err)
+		}
+		if ok && got.token != slices.Contains([]int{99991661, 99991663, 99991664, 99991668}, c.code) {
+			t.Errorf("code %d: the token is dropped: %v", c.code, got.token)
 		}
 	}
 	if err := judge(codes, 200, 0, true); err != nil {

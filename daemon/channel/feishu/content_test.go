@@ -136,7 +136,7 @@ func TestCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	say := func(chat, sender string, ms int64) {
-		c.note(item{chat: chat, listed: true, sender: sender, direct: true, sent: time.UnixMilli(ms)}, "ou_owner")
+		c.note(item{chat: chat, listed: true, sender: sender, direct: true, sent: time.UnixMilli(ms)}, "ou_owner", true)
 	}
 	say("oc_owner", "ou_owner", 5)
 	say("oc_owner", "", 9) // our own words
@@ -150,7 +150,7 @@ func TestCheckpoint(t *testing.T) {
 	if order := newest(c.Chats); order[0] != "oc_owner" || order[1] != fmt.Sprint("oc_", maxChats-1) {
 		t.Errorf("order %v", order[:2])
 	}
-	c.note(item{chat: "oc_g", thread: "omt_1", sender: "ou_x", sent: time.UnixMilli(500)}, "ou_owner")
+	c.note(item{chat: "oc_g", thread: "omt_1", sender: "ou_x", sent: time.UnixMilli(500)}, "ou_owner", true)
 	if c.Threads["omt_1"] != (place{Chat: "oc_g", Group: true, LastMS: 500}) {
 		t.Errorf("thread %+v", c.Threads["omt_1"])
 	}

@@ -126,6 +126,31 @@ func TestAcknowledgedAfterTheCommit(t *testing.T) {
 	w.stop()
 }
 
+// A message that the disk is slow to keep is pushed again and again meanwhile, more often than is read ahead. It holds
+// nothing up afterwards.
+func TestASlowAcknowledgement(t *testing.T) {
+	const copies = 2 * maxBatch
+	w := newWorld(t, feishutest.Options{Repush: slices.Repeat([]time.Duration{time.Millisecond}, copies)})
+	w.start()
+	w.mu.Lock()
+	w.full = true
+	w.mu.Unlock()
+	slow := w.say("slow")
+	w.until("the pushes", func() bool { return w.p.Pushes(slow) == copies+1 })
+	if w.p.Acked(slow) {
+		t.Error("acknowledged though it is not kept")
+	}
+	w.mu.Lock()
+	w.full = false
+	w.mu.Unlock()
+	next := w.say("next")
+	w.until("the acknowledgements", func() bool { return w.p.Acked(slow) && w.p.Acked(next) })
+	if !slices.Equal(w.texts(), []string{"slow", "next"}) {
+		t.Errorf("got %q", w.texts())
+	}
+	w.stop()
+}
+
 // Events that are no message, or none that can be read, are acknowledged at once: they would come again.
 func TestOtherEventsAreAcknowledged(t *testing.T) {
 	w := newWorld(t, feishutest.Options{})
@@ -278,6 +303,9 @@ func TestPongsChangeTheRhythm(t *testing.T) {
 	w := newWorld(t, feishutest.Options{})
 	w.start()
 	w.until("the first pong", func() bool { return w.adapter.socket.ping() == 90*time.Second })
+	if silent := w.adapter.socket.silence(); silent != 210*time.Second { // two pings and 30 s
+		t.Errorf("a peer is dead after %v of silence", silent)
+	}
 	w.p.Configure(feishutest.ClientConfig{PingInterval: 7})
 	w.adapter.socket.poke()
 	w.until("another rhythm", func() bool { return w.adapter.socket.ping() == 7*time.Second })

@@ -138,6 +138,7 @@ func (p *Platform) serve(route Route, authorised bool, h handler) http.Handler {
 		if a.cut {
 			panic(http.ErrAbortHandler)
 		}
+		w.Header().Set("Date", p.Now().UTC().Format(http.TimeFormat))
 		a.write(w)
 	})
 }

@@ -1,7 +1,7 @@
 // Package loopback puts hosts of the Internet on this machine, for fake platforms: one handler behind two
 // listeners on loopback, one of them with TLS and a certificate for those hosts, and clients that reach the
-// hosts there and nobody else anywhere. Its connections can be cut, and can become half-open. It knows
-// nothing of what is said. Only fakes come in.
+// hosts there and nobody else anywhere. Its connections can be cut, and can become half-open. World is what else
+// every fake platform has. It knows nothing of what is said. Only fakes come in.
 package loopback
 
 import (

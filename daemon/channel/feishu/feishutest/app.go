@@ -90,7 +90,7 @@ func (p *Platform) giveToken(c *call) answer {
 		return refuse(http.StatusOK, codeBadSecret, "app secret invalid")
 	}
 	// As on the live platform, a token is given again until its last half an hour.
-	now := p.now()
+	now := p.Now()
 	for text, t := range p.tokens {
 		if t.app == app.ID && t.ends.Sub(now) > 30*time.Minute {
 			return tokenAnswer(text, t.ends.Sub(now))

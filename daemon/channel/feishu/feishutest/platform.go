@@ -1,7 +1,6 @@
 package feishutest
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -43,12 +42,11 @@ type App struct {
 // Platform is a running fake. Its methods may be called from any goroutine.
 type Platform struct {
 	*loopback.Server
+	loopback.World
 	opts Options
 
-	mu      sync.Mutex
-	changed chan struct{} // closed and replaced when anything changes
-	offset  time.Duration // of the platform's clock
-	last    int           // number of the last id
+	mu   sync.Mutex
+	last int // number of the last id
 
 	apps     []*App
 	tokens   map[string]token
@@ -69,10 +67,9 @@ type Platform struct {
 	acks       []Ack
 	pings      map[string]int
 
-	sign       *signIn
-	faults     []*Fault
-	requests   []Request
-	complaints []string
+	sign     *signIn
+	faults   []*Fault
+	requests []Request
 }
 
 // Start starts a platform that Close ends.
@@ -93,7 +90,7 @@ func Start(opts Options) (*Platform, error) {
 		opts.Apps = []App{{}}
 	}
 	p := &Platform{
-		opts: opts, changed: make(chan struct{}), tokens: map[string]token{}, tickets: map[string]string{},
+		opts: opts, tokens: map[string]token{}, tickets: map[string]string{},
 		names: map[string]string{}, stored: map[string]*blob{}, uuids: map[string]accepted{}, pings: map[string]int{},
 		byID: map[string]*message{}, deliveries: map[string]*delivery{}, pushes: map[string]int{}, taken: map[string]bool{},
 	}
@@ -129,54 +126,11 @@ func (p *Platform) change(do func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	do()
-	close(p.changed)
-	p.changed = make(chan struct{})
-}
-
-// Await waits until cond holds. It looks again whenever something has happened on the platform.
-func (p *Platform) Await(ctx context.Context, cond func() bool) error {
-	for {
-		p.mu.Lock()
-		changed := p.changed
-		p.mu.Unlock()
-		if cond() {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("waited in vain: %w", ctx.Err())
-		}
-	}
-}
-
-// Skew sets the platform's clock that much ahead of this host's, or behind it: times of messages, lives of
-// tokens, the hour of a uuid.
-func (p *Platform) Skew(by time.Duration) { p.change(func() { p.offset = by }) }
-
-// Now is the platform's time.
-func (p *Platform) Now() time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.now()
+	p.Changed()
 }
 
 // Functions whose names begin in lower case are called with mu held, except where they say otherwise.
-func (p *Platform) now() time.Time { return time.Now().Add(p.offset) }
-
 func (p *Platform) newID(prefix string) string {
 	p.last++
 	return fmt.Sprintf("%s%016x", prefix, p.last)
-}
-
-// complain notes that a client breaks the protocol.
-func (p *Platform) complain(format string, args ...any) {
-	p.complaints = append(p.complaints, fmt.Sprintf(format, args...))
-}
-
-// Complaints are the breaches of the protocol that clients made.
-func (p *Platform) Complaints() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return append([]string{}, p.complaints...)
 }

@@ -47,7 +47,7 @@ func (p *Platform) push(app *App, kind, messageID string, event object) {
 	}
 	d.text = []byte(encode(object{
 		"schema": "2.0", "event": event, "header": object{
-			"event_id": d.eventID, "event_type": kind, "create_time": millis(p.now()), "token": "",
+			"event_id": d.eventID, "event_type": kind, "create_time": millis(p.Now()), "token": "",
 			"app_id": app.ID, "tenant_key": tenant,
 		},
 	}))
@@ -114,7 +114,7 @@ func (p *Platform) parts(s *socket, d *delivery, f Fault) (parts [][]byte) {
 				{"sum", strconv.Itoa(sum)},
 				{"seq", strconv.Itoa(i)},
 				{"trace_id", d.eventID},
-				{"timestamp", millis(p.now())},
+				{"timestamp", millis(p.Now())},
 				{"instance_id", "instance"},
 			},
 		}
@@ -129,21 +129,21 @@ func (p *Platform) parts(s *socket, d *delivery, f Fault) (parts [][]byte) {
 // receive takes a frame that a client sent.
 func (p *Platform) receive(s *socket, kind websocket.MessageType, text []byte) {
 	if kind != websocket.MessageBinary {
-		p.complain("a client sends a text through its socket: %.100q", text)
+		p.Complain("a client sends a text through its socket: %.100q", text)
 		return
 	}
 	f, err := decode(text)
 	switch {
 	case err != nil:
-		p.complain("a client sends no frame: %v", err)
+		p.Complain("a client sends no frame: %v", err)
 	case f.Service != s.service:
-		p.complain("a frame is of the service %d, the socket is of %d", f.Service, s.service)
+		p.Complain("a frame is of the service %d, the socket is of %d", f.Service, s.service)
 	case f.Method == control && f.header("type") == "ping":
 		p.pong(s, f)
 	case f.Method == data:
 		p.acknowledge(s, f)
 	default:
-		p.complain("a client sends a frame of the method %d and the type %q", f.Method, f.header("type"))
+		p.Complain("a client sends a frame of the method %d and the type %q", f.Method, f.header("type"))
 	}
 }
 
@@ -161,7 +161,7 @@ func (p *Platform) pong(s *socket, f *frame) {
 func (p *Platform) acknowledge(s *socket, f *frame) {
 	d := p.deliveries[f.header("message_id")]
 	if d == nil || d.app != s.app {
-		p.complain("a client acknowledges %q, which it was not sent", f.header("message_id"))
+		p.Complain("a client acknowledges %q, which it was not sent", f.header("message_id"))
 		return
 	}
 	var said struct {
@@ -171,15 +171,15 @@ func (p *Platform) acknowledge(s *socket, f *frame) {
 	_, notNumber := strconv.Atoi(f.header("biz_rt"))
 	switch {
 	case err != nil || said.Code == nil:
-		p.complain("an acknowledgement says %.100q", f.Payload)
+		p.Complain("an acknowledgement says %.100q", f.Payload)
 		return
 	case notNumber != nil:
-		p.complain("an acknowledgement says in biz_rt %q, which is no number", f.header("biz_rt"))
+		p.Complain("an acknowledgement says in biz_rt %q, which is no number", f.header("biz_rt"))
 	case !slices.Contains(d.sent, frameKey{f.SeqID, f.LogID}):
-		p.complain("an acknowledgement carries numbers that no frame of its event had")
+		p.Complain("an acknowledgement carries numbers that no frame of its event had")
 	}
 	p.acks = append(p.acks, Ack{
-		App: s.app, EventID: d.eventID, MessageID: d.messageID, Code: *said.Code, BizRt: f.header("biz_rt"), At: p.now(),
+		App: s.app, EventID: d.eventID, MessageID: d.messageID, Code: *said.Code, BizRt: f.header("biz_rt"), At: p.Now(),
 		Took: time.Since(d.began),
 	})
 	if *said.Code == 200 && !d.taken {

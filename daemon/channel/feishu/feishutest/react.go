@@ -39,7 +39,7 @@ func (p *Platform) unreact(c *call) answer {
 
 func (p *Platform) reactionItem(r Reaction) object {
 	return object{
-		"reaction_id": r.ID, "action_time": millis(p.now()), "reaction_type": object{"emoji_type": r.Emoji},
+		"reaction_id": r.ID, "action_time": millis(p.Now()), "reaction_type": object{"emoji_type": r.Emoji},
 		"operator": object{"operator_id": r.App, "operator_type": "app"},
 	}
 }

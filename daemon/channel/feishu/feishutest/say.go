@@ -113,7 +113,7 @@ func Forward(messageIDs ...string) Option {
 // Say writes a message as a person and returns its id. It is pushed to the apps whose bots may hear it.
 func (p *Platform) Say(chatID, sender, text string, opts ...Option) (id string) {
 	p.change(func() {
-		s := &said{message: &message{chat: chatID, kind: "text", sender: sender, senderType: "user", at: p.now()}}
+		s := &said{message: &message{chat: chatID, kind: "text", sender: sender, senderType: "user", at: p.Now()}}
 		for _, opt := range opts {
 			opt(p, s)
 		}

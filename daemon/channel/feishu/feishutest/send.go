@@ -136,12 +136,12 @@ func (p *Platform) accept(c *call, to *chat, asked *outgoing, s Sent, m *message
 		return *bad
 	}
 	key := c.app.ID + " " + asked.UUID
-	if before, found := p.uuids[key]; found && asked.UUID != "" && p.now().Sub(before.at) < uuidLife {
+	if before, found := p.uuids[key]; found && asked.UUID != "" && p.Now().Sub(before.at) < uuidLife {
 		p.sentAs(before.messageID, func(s *Sent) { s.Repeats++ })
 		return ok(p.item(p.message(before.messageID)))
 	}
 	m.id, m.chat, m.kind, m.content = p.newID("om_"), to.id, asked.MsgType, asked.Content
-	m.sender, m.senderType, m.at = c.app.ID, "app", p.now()
+	m.sender, m.senderType, m.at = c.app.ID, "app", p.Now()
 	p.keep(m)
 	p.uuids[key] = accepted{m.id, m.at}
 	s.App, s.MessageID, s.Chat, s.Thread, s.Kind = c.app.ID, m.id, to.id, m.thread, m.kind

@@ -82,7 +82,7 @@ func (p *Platform) routes() http.Handler {
 	authorised(UploadFile, "POST"+im+"files", p.uploadFile)
 	mux.HandleFunc("GET /ws/v2", p.shakeHands)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		p.change(func() { p.complain("nothing answers %s %s", r.Method, r.URL.Path) })
+		p.change(func() { p.Complain("nothing answers %s %s", r.Method, r.URL.Path) })
 		http.NotFound(w, r)
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -157,7 +157,7 @@ func (p *Platform) record(route Route, c *call) (appID string) {
 	}
 	p.requests = append(p.requests, Request{
 		Route: route, App: appID, Method: c.Method, URL: c.URL.String(), Header: c.Header.Clone(),
-		Body: string(c.text[:min(len(c.text), maxKept)]), Brand: c.brand, At: p.now(),
+		Body: string(c.text[:min(len(c.text), maxKept)]), Brand: c.brand, At: p.Now(),
 	})
 	return appID
 }
@@ -188,7 +188,7 @@ func (p *Platform) authorise(needed bool, c *call, h handler) answer {
 	if text == "" {
 		return refuse(http.StatusBadRequest, codeNoToken, "Missing access token for authorization.")
 	}
-	if c.app = p.app(t.app); !found || c.app == nil || !p.now().Before(t.ends) || c.brand != "" && c.brand != c.app.Brand {
+	if c.app = p.app(t.app); !found || c.app == nil || !p.Now().Before(t.ends) || c.brand != "" && c.brand != c.app.Brand {
 		return refuse(http.StatusBadRequest, codeBadToken, "Invalid access token for authorization.")
 	}
 	return h(c)

@@ -119,7 +119,7 @@ func (p *Platform) shakeHands(w http.ResponseWriter, r *http.Request) {
 	defer func() { p.change(func() { p.forget(s) }) }()
 	var err error
 	if s.conn, err = websocket.Accept(w, r, nil); err != nil {
-		p.change(func() { p.complain("a handshake fails: %v", err) })
+		p.change(func() { p.Complain("a handshake fails: %v", err) })
 		return
 	}
 	s.conn.SetReadLimit(frameLimit)

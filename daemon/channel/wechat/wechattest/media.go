@@ -108,7 +108,7 @@ func (p *Platform) giveUploadURL(c *call) answer {
 	if err != nil || badKey != nil || len(key) != aes.BlockSize || !is16(asked.FileKey) || !is16(asked.MD5) ||
 		asked.Kind < 1 || asked.Kind > 3 || !asked.NoThumb || asked.RawSize < 1 || asked.To == "" ||
 		asked.Size != asked.RawSize/aes.BlockSize*aes.BlockSize+aes.BlockSize {
-		p.complain("an upload that no client announces: %.300s", c.text)
+		p.Complain("an upload that no client announces: %.300s", c.text)
 		return refuse(invalid, "invalid request")
 	}
 	param := p.newID("upload+/")
@@ -122,7 +122,7 @@ func (p *Platform) giveUploadURL(c *call) answer {
 
 func (p *Platform) upload(c *call) answer {
 	no := func(why string) answer {
-		p.complain("an upload: %s", why)
+		p.Complain("an upload: %s", why)
 		return answer{status: http.StatusBadRequest, header: http.Header{"X-Error-Message": {why}}}
 	}
 	query := c.URL.Query()
@@ -166,7 +166,7 @@ func (p *Platform) sentFile(m sentMedia, kind int) *SentFile {
 		3: b != nil && m.Len == strconv.Itoa(len(b.data)) && m.Name != "",
 	}
 	if b == nil || err != nil || string(digits) != hex.EncodeToString(b.key) || m.Media.Type != 1 || b.kind != kind || !sizes[kind] {
-		p.complain("a message names a file wrongly: %+v", m)
+		p.Complain("a message names a file wrongly: %+v", m)
 		return nil
 	}
 	return &SentFile{Name: m.Name, Data: b.data}

@@ -1,10 +1,8 @@
 package wechattest
 
 import (
-	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -32,12 +30,11 @@ type Bot struct {
 // Platform is a running fake. Its methods may be called from any goroutine.
 type Platform struct {
 	*loopback.Server
+	loopback.World
 	opts Options
 
-	mu      sync.Mutex
-	changed chan struct{} // closed and replaced when anything changes
-	offset  time.Duration // of the platform's clock
-	last    uint64        // number of the last id
+	mu   sync.Mutex
+	last uint64 // number of the last id
 
 	bots     []*Bot
 	messages []*message
@@ -52,10 +49,9 @@ type Platform struct {
 	released int                // how often all polls were
 	started  map[string]int     // how often a client told that it starts, less how often that it stops
 
-	sign       *signIn
-	faults     []*Fault
-	requests   []Request
-	complaints []string
+	sign     *signIn
+	faults   []*Fault
+	requests []Request
 }
 
 // Start starts a platform that Close ends.
@@ -70,7 +66,7 @@ func Start(opts Options) (*Platform, error) {
 		opts.Bots = []Bot{{}}
 	}
 	p := &Platform{
-		opts: opts, changed: make(chan struct{}), last: firstID, handles: map[string]*handle{},
+		opts: opts, last: firstID, handles: map[string]*handle{},
 		clients: map[string]*accepted{}, tickets: map[string]ticket{}, uploads: map[string]*upload{},
 		blobs: map[string]*blob{}, polling: map[string]int{}, started: map[string]int{},
 	}
@@ -109,55 +105,13 @@ func (p *Platform) change(do func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	do()
-	close(p.changed)
-	p.changed = make(chan struct{})
-}
-
-// Await waits until cond holds. It looks again whenever something has happened on the platform.
-func (p *Platform) Await(ctx context.Context, cond func() bool) error {
-	for {
-		p.mu.Lock()
-		changed := p.changed
-		p.mu.Unlock()
-		if cond() {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("waited in vain: %w", ctx.Err())
-		}
-	}
-}
-
-// Skew sets the platform's clock that much ahead of this host's, or behind it.
-func (p *Platform) Skew(by time.Duration) { p.change(func() { p.offset = by }) }
-
-// Now is the platform's time.
-func (p *Platform) Now() time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.now()
+	p.Changed()
 }
 
 // Functions whose names begin in lower case are called with mu held, except where they say otherwise.
-func (p *Platform) now() time.Time { return time.Now().Add(p.offset) }
-
 func (p *Platform) newID(prefix string) string {
 	p.last++
 	return fmt.Sprintf("%s%016x", prefix, p.last)
-}
-
-// complain notes that a client breaks the protocol.
-func (p *Platform) complain(format string, args ...any) {
-	p.complaints = append(p.complaints, fmt.Sprintf(format, args...))
-}
-
-// Complaints are the breaches of the protocol that clients made.
-func (p *Platform) Complaints() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.complaints)
 }
 
 // AddBot makes one more bot and returns it with all its fields.

@@ -32,7 +32,7 @@ func (p *Platform) poll(c *call) answer {
 	defer idle.Stop()
 	for {
 		p.mu.Lock()
-		changed, a, ready := p.changed, answer{}, false
+		changed, a, ready := p.Next(), answer{}, false
 		switch {
 		case p.bot(c.Request) == nil:
 			a, ready = sessionOver(), true
@@ -71,12 +71,12 @@ func (p *Platform) beginPoll(c *call, from *uint64) *answer {
 			Cursor *string `json:"get_updates_buf"`
 		}
 		if err := json.Unmarshal(c.text, &asked); err != nil || asked.Cursor == nil {
-			p.complain("a poll names no get_updates_buf: %v", err)
+			p.Complain("a poll names no get_updates_buf: %v", err)
 			return refuse(invalid, "invalid request")
 		}
 		seq, ok := readCursor(c.bot.ID, *asked.Cursor)
 		if !ok {
-			p.complain("a poll names %q, which is no cursor of %s", *asked.Cursor, c.bot.ID)
+			p.Complain("a poll names %q, which is no cursor of %s", *asked.Cursor, c.bot.ID)
 			return refuse(invalid, "invalid get_updates_buf")
 		}
 		for _, m := range p.messages {

@@ -133,7 +133,7 @@ func (p *Platform) Say(botID, from, text string, opts ...Option) (id string) {
 	p.change(func() {
 		p.last++
 		m := &message{bot: botID, seq: p.last, id: strconv.FormatUint(p.last, 10), from: from}
-		at := p.now().UnixMilli()
+		at := p.Now().UnixMilli()
 		m.fields = object{
 			"seq": m.seq, "message_id": m.seq, "from_user_id": from, "to_user_id": botID, "client_id": "", "session_id": "",
 			"create_time_ms": at, "update_time_ms": at, "message_type": 1, "message_state": 2,

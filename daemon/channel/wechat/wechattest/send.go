@@ -60,14 +60,14 @@ type outgoing struct {
 func (p *Platform) send(c *call) answer {
 	var asked outgoing
 	if err := json.Unmarshal(c.text, &asked); err != nil {
-		p.complain("a message cannot be read: %v", err)
+		p.Complain("a message cannot be read: %v", err)
 		return refuse(invalid, "invalid request")
 	}
 	m := asked.Msg
 	switch {
 	case m.From == nil || *m.From != "", m.To == "", m.ClientID == "", m.Type != 2, m.State != 2, len(m.Items) != 1,
 		m.Token != nil && *m.Token == "":
-		p.complain("a message that no client sends: %.300s", c.text)
+		p.Complain("a message that no client sends: %.300s", c.text)
 		return refuse(invalid, "invalid request")
 	}
 	key := c.bot.ID + " " + m.ClientID
@@ -75,7 +75,7 @@ func (p *Platform) send(c *call) answer {
 		p.sent[before.sent].Repeats++
 		return p.acceptance(p.sent[before.sent].MessageID)
 	}
-	s := Sent{Bot: c.bot.ID, To: m.To, ClientID: m.ClientID, At: p.now()}
+	s := Sent{Bot: c.bot.ID, To: m.To, ClientID: m.ClientID, At: p.Now()}
 	if bad := p.address(c, &s, m.Token); bad != nil {
 		return *bad
 	}
@@ -108,7 +108,7 @@ func (p *Platform) address(c *call, s *Sent, token *string) *answer {
 	h := p.handles[*token]
 	switch {
 	case h == nil || h.bot != c.bot.ID || s.To != h.from && s.To != h.group:
-		p.complain("%s sends to %s with a context_token that is not from there", c.bot.ID, s.To)
+		p.Complain("%s sends to %s with a context_token that is not from there", c.bot.ID, s.To)
 		return &refused
 	case h.refused:
 		return &refused
@@ -159,13 +159,13 @@ func (p *Platform) readItem(s *Sent, raw jsontext.Value) *answer {
 	}
 	bad := refuse(invalid, "invalid item")
 	if err := json.Unmarshal(raw, &it); err != nil {
-		p.complain("an item cannot be read: %v", err)
+		p.Complain("an item cannot be read: %v", err)
 		return &bad
 	}
 	switch it.Type {
 	case 1:
 		if s.Kind, s.Text = "text", it.Text.Text; s.Text == "" || len(s.Text) > maxText {
-			p.complain("a text has %d bytes", len(s.Text))
+			p.Complain("a text has %d bytes", len(s.Text))
 			return &bad
 		}
 		return nil
@@ -176,7 +176,7 @@ func (p *Platform) readItem(s *Sent, raw jsontext.Value) *answer {
 	case 5:
 		s.Kind, s.File = "video", p.sentFile(it.Video, 2)
 	default:
-		p.complain("an item is of the type %d", it.Type)
+		p.Complain("an item is of the type %d", it.Type)
 	}
 	if s.File == nil {
 		return &bad

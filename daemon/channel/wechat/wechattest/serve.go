@@ -81,7 +81,7 @@ func (p *Platform) routes() http.Handler {
 	open(Upload, "POST /c2c/upload", p.upload)
 	open(Download, "GET /c2c/download", p.download)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		p.change(func() { p.complain("nothing answers %s %s", r.Method, r.URL.Path) })
+		p.change(func() { p.Complain("nothing answers %s %s", r.Method, r.URL.Path) })
 		http.NotFound(w, r)
 	})
 	return mux
@@ -127,7 +127,7 @@ func (p *Platform) serve(route Route, h handler) http.Handler {
 func (p *Platform) record(route Route, c *call) {
 	r := Request{
 		Route: route, Method: c.Method, Host: c.Host, URL: c.URL.String(), Header: c.Header.Clone(),
-		Body: string(c.text[:min(len(c.text), maxKept)]), At: p.now(),
+		Body: string(c.text[:min(len(c.text), maxKept)]), At: p.Now(),
 	}
 	if c.bot != nil {
 		r.Bot = c.bot.ID
@@ -160,14 +160,14 @@ func (p *Platform) authorised(h handler) handler {
 
 func (p *Platform) checkHead(c *call) {
 	if kind, _, err := mime.ParseMediaType(c.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		p.complain("%s: the body is of the type %q", c.URL.Path, c.Header.Get("Content-Type"))
+		p.Complain("%s: the body is of the type %q", c.URL.Path, c.Header.Get("Content-Type"))
 	}
 	if got := c.Header.Get("AuthorizationType"); got != "ilink_bot_token" {
-		p.complain("%s: AuthorizationType is %q", c.URL.Path, got)
+		p.Complain("%s: AuthorizationType is %q", c.URL.Path, got)
 	}
 	uin := c.Header.Get("X-WECHAT-UIN")
 	if raw, err := base64.StdEncoding.DecodeString(uin); err != nil || len(raw) == 0 {
-		p.complain("%s: X-WECHAT-UIN is %q, which is no base64", c.URL.Path, uin)
+		p.Complain("%s: X-WECHAT-UIN is %q, which is no base64", c.URL.Path, uin)
 	}
 	var said struct {
 		Base struct {
@@ -175,7 +175,7 @@ func (p *Platform) checkHead(c *call) {
 		} `json:"base_info"`
 	}
 	if err := json.Unmarshal(c.text, &said); err != nil || said.Base.Version == "" {
-		p.complain("%s: the body names no base_info.channel_version: %v", c.URL.Path, err)
+		p.Complain("%s: the body names no base_info.channel_version: %v", c.URL.Path, err)
 	}
 }
 

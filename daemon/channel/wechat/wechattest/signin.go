@@ -64,7 +64,7 @@ func (p *Platform) Scan() {
 
 func (p *Platform) giveCode(c *call) answer {
 	if got := c.URL.Query().Get("bot_type"); got != "3" {
-		p.complain("a code is asked for with bot_type %q", got)
+		p.Complain("a code is asked for with bot_type %q", got)
 		return refuse(invalid, "invalid bot_type")
 	}
 	if p.sign == nil || p.sign.done {
@@ -90,7 +90,7 @@ func (p *Platform) codeStatus(c *call) answer {
 	s, query := p.sign, c.URL.Query()
 	switch {
 	case s == nil || s.codes == 0:
-		p.complain("the status of a code is asked for, and there is none")
+		p.Complain("the status of a code is asked for, and there is none")
 		return refuse(invalid, "no such code")
 	case query.Get("qrcode") != s.code || s.dead || s.done:
 		return s.status("expired")

@@ -23,7 +23,7 @@ func (p *Platform) giveConfig(c *call) answer {
 		User string `json:"ilink_user_id"`
 	}
 	if err := json.Unmarshal(c.text, &asked); err != nil || asked.User == "" {
-		p.complain("getconfig names no ilink_user_id: %v", err)
+		p.Complain("getconfig names no ilink_user_id: %v", err)
 		return refuse(invalid, "invalid request")
 	}
 	id := p.newID("ticket")
@@ -39,10 +39,10 @@ func (p *Platform) showTyping(c *call) answer {
 	}
 	err := json.Unmarshal(c.text, &asked)
 	if err != nil || asked.Status != 1 && asked.Status != 2 || p.tickets[asked.Ticket] != (ticket{c.bot.ID, asked.User}) {
-		p.complain("sendtyping that no client sends: %.300s", c.text)
+		p.Complain("sendtyping that no client sends: %.300s", c.text)
 		return refuse(invalid, "invalid request")
 	}
-	p.typing = append(p.typing, Typing{Bot: c.bot.ID, User: asked.User, Ends: asked.Status == 2, At: p.now()})
+	p.typing = append(p.typing, Typing{Bot: c.bot.ID, User: asked.User, Ends: asked.Status == 2, At: p.Now()})
 	return ok(object{"ret": 0})
 }
 

@@ -225,6 +225,7 @@ func TestUploadsThatFail(t *testing.T) {
 		{"a foreign place", wechattest.Fault{Route: wechattest.UploadURL, Body: `{"upload_full_url":"https://evil.example/"}`}, true},
 		{"the CDN refuses", wechattest.Fault{Route: wechattest.Upload, Status: 413}, true},
 		{"the CDN is busy", wechattest.Fault{Route: wechattest.Upload, Status: 502}, false},
+		{"the CDN sends it elsewhere", wechattest.Fault{Route: wechattest.Upload, Status: 307, Header: map[string][]string{"Location": {"https://evil.example/"}}}, false},
 		{"the CDN names nothing", wechattest.Fault{Route: wechattest.Upload, Body: "ok"}, false},
 		{"cut", wechattest.Fault{Route: wechattest.Upload, Cut: true}, false},
 		{"sent, and the answer lost", wechattest.Fault{Route: wechattest.Send, Cut: true, Late: true}, false},

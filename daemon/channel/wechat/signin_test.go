@@ -150,6 +150,7 @@ func TestSignInThatEndsOtherwise(t *testing.T) {
 		"no code":             {fault: wechattest.Fault{Route: wechattest.QRCode, Body: `{"ret":0}`}, says: "no code"},
 		"a gateway, no code":  {fault: wechattest.Fault{Route: wechattest.QRCode, Status: 502}, says: "HTTP 502"},
 		"a redirect":          {fault: wechattest.Fault{Route: wechattest.QRCode, Status: 302, Header: map[string][]string{"Location": {"https://evil.example/"}}}, says: "HTTP 302"},
+		"too much":            {fault: wechattest.Fault{Route: wechattest.QRStatus, Body: `{"status":"wait","x":"` + strings.Repeat("x", maxAnswer) + `"}`}, says: "cannot be read", links: 1},
 		"a refused status":    {fault: wechattest.Fault{Route: wechattest.QRStatus, Code: -5}, says: "code -5", links: 1},
 		"a status of no JSON": {fault: wechattest.Fault{Route: wechattest.QRStatus, Body: "no"}, says: "cannot be read", links: 1},
 		"an unknown code":     {fault: wechattest.Fault{Route: wechattest.QRStatus, Status: 404}, says: "HTTP 404", links: 1},

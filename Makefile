@@ -66,6 +66,7 @@ nightly: ## the long loops: hours, not minutes; sizes by SCV_CRASH_ROUNDS and th
 	SCV_LONG=1 SCV_BOMB_P99_MS=250 SCV_BOMB_GONE_MS=2000 go test -count=1 -v -run ForkBomb ./cmd/scv
 	SCV_LONG=1 go test -count=1 -timeout 2h -v -run '$(NIGHTLYRUNS)' ./daemon/process ./daemon/delegation
 	SCV_LONG=1 SCV_ACCOUNTS_P99_MS=100 go test -count=1 -timeout 1h -v -run ACrowdOfFeishuAccounts ./cmd/scv
+	SCV_ACK_MS=5 go test -count=1 -v -run AcknowledgementIsQuick ./daemon
 	SCV_KILLS=$${SCV_KILLS:-1000} go test -count=1 -timeout 4h -v -run SurvivesKills ./cmd/scv
 	SCV_TEST_NO_CGROUPS=1 go test -count=1 ./daemon/delegation
 

@@ -2,13 +2,15 @@ package daemon
 
 import (
 	"context"
+	"os"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 )
 
 // A message is kept and acknowledged before the platform could think that it was not: the median stays
-// within 5 ms where a commit takes a fraction of one.
+// within 5 ms where a commit takes a fraction of one and nobody else is at work (SCV_ACK_MS=5).
 func TestAcknowledgementIsQuick(t *testing.T) {
 	m := newInFeishu(t)
 	newTalk(t, m)
@@ -26,7 +28,15 @@ func TestAcknowledgementIsQuick(t *testing.T) {
 	slices.Sort(took)
 	median, worst := took[len(took)/2], took[len(took)-1]
 	t.Logf("message in, kept, acknowledged: median %v, worst %v", median, worst)
-	if median > 50*time.Millisecond { // ten times what is promised: this machine may be busy with others
-		t.Errorf("the median is %v", median)
+	most := 50 * time.Millisecond // ten times what is promised: this machine may be busy with others
+	if text := os.Getenv("SCV_ACK_MS"); text != "" {
+		ms, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatalf("SCV_ACK_MS: %v", err)
+		}
+		most = time.Duration(ms) * time.Millisecond
+	}
+	if median > most {
+		t.Errorf("the median is %v, more than %v", median, most)
 	}
 }

@@ -139,13 +139,7 @@ const maxSecretLine = 4 << 10
 // secret asks a person without showing what they type, or reads the first line of stdin.
 func (a *app) secret(prompt string) (string, error) {
 	if keys, ok := a.stdin.(*os.File); ok && a.typed {
-		fmt.Fprint(a.stderr, prompt)
-		typed, err := term.ReadPassword(int(keys.Fd()))
-		fmt.Fprintln(a.stderr)
-		if err != nil {
-			return "", fmt.Errorf("cannot read the secret: %w", err)
-		}
-		return strings.TrimSpace(string(typed)), nil
+		return a.hidden(prompt, int(keys.Fd()))
 	}
 	read := bufio.NewReader(io.LimitReader(a.stdin, maxSecretLine))
 	first, err := read.ReadString('\n')
@@ -156,4 +150,34 @@ func (a *app) secret(prompt string) (string, error) {
 		return "", failf(exitUsage, "give it on stdin, or type it when you are asked", "there is no secret")
 	}
 	return first, nil
+}
+
+// hidden reads a line of a terminal that shows nothing meanwhile. The read cannot be interrupted: where the context
+// ends first the terminal shows again, and the reader ends with the process.
+func (a *app) hidden(prompt string, terminal int) (string, error) {
+	before, err := term.GetState(terminal)
+	if err != nil {
+		return "", fmt.Errorf("cannot read the secret: %w", err)
+	}
+	fmt.Fprint(a.stderr, prompt)
+	defer fmt.Fprintln(a.stderr)
+	type typed struct {
+		text []byte
+		err  error
+	}
+	done := make(chan typed, 1)
+	go func() {
+		text, err := term.ReadPassword(terminal)
+		done <- typed{text, err}
+	}()
+	select {
+	case <-a.ctx.Done():
+		_ = term.Restore(terminal, before) // there is nobody to tell
+		return "", errInterrupted
+	case got := <-done:
+		if got.err != nil {
+			return "", fmt.Errorf("cannot read the secret: %w", got.err)
+		}
+		return strings.TrimSpace(string(got.text)), nil
+	}
 }

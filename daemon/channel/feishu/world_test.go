@@ -108,7 +108,12 @@ type world struct {
 	log      strings.Builder
 }
 
+// newWorld makes one whose platform pushes nothing again by itself, unless a test asks for that: what was missed must
+// not come by such a push.
 func newWorld(t *testing.T, options feishutest.Options) *world {
+	if options.Repush == nil {
+		options.Repush = []time.Duration{}
+	}
 	w := &world{t: t, p: feishutest.New(t, options)}
 	w.app = w.p.App()
 	w.chat = w.p.Direct(w.app.ID, w.app.Owner)

@@ -18,22 +18,22 @@ func TestNewThreadsAreCaughtUpOn(t *testing.T) {
 	w.start()
 	root := w.say("root", feishutest.At(time.Now().Add(-2*time.Hour)))
 	w.say("later")
-	w.await(2)
-	w.stop()
+	w.Await(2)
+	w.Stop()
 	w.say("in a new thread", feishutest.InThread(root), feishutest.Unheard())
 	w.start()
-	w.until("the thread", func() bool { return slices.Contains(w.texts(), "in a new thread") })
-	if m := w.taken()[2]; m.Thread == "" || m.Root != "root" || !strings.HasPrefix(m.ReplyHandle, inThread) {
+	w.Until("the thread", func() bool { return slices.Contains(w.Texts(), "in a new thread") })
+	if m := w.Taken()[2]; m.Thread == "" || m.Root != "root" || !strings.HasPrefix(m.ReplyHandle, inThread) {
 		t.Errorf("it is %+v", m)
 	}
-	w.stop()
+	w.Stop()
 	before := len(w.p.Requests(feishutest.List))
 	w.start()
-	w.stop()
+	w.Stop()
 	if n := len(w.p.Requests(feishutest.List)) - before; n > 3 { // the chat, its threads, and the one that is known now
 		t.Errorf("%d lists where nothing is new", n)
 	}
-	if got := w.texts(); !slices.Equal(got, []string{"root", "later", "in a new thread"}) {
+	if got := w.Texts(); !slices.Equal(got, []string{"root", "later", "in a new thread"}) {
 		t.Errorf("got %q", got)
 	}
 }
@@ -47,22 +47,22 @@ func TestNewThreadsOfAGroup(t *testing.T) {
 	hers := func(text string, opts ...feishutest.Option) string { return w.p.Say(group, "ou_x", text, opts...) }
 	root := hers("root", feishutest.Mention(w.app.BotID))
 	known := hers("known", feishutest.Mention(w.app.BotID), feishutest.InThread(root))
-	w.await(2)
-	w.stop()
+	w.Await(2)
+	w.Stop()
 	for i := range maxThreads + 1 {
 		hers("not for the bot", feishutest.InThread(hers(fmt.Sprint("topic ", i))))
 	}
 	hers("for the bot", feishutest.Unheard(), feishutest.Mention(w.app.BotID), feishutest.InThread(hers("another topic")))
 	w.start()
-	w.until("the new thread", func() bool { return slices.Contains(w.texts(), "for the bot") })
-	w.stop()
-	got := w.taken()
+	w.Until("the new thread", func() bool { return slices.Contains(w.Texts(), "for the bot") })
+	w.Stop()
+	got := w.Taken()
 	if len(got) != 3 || got[1].ID != known {
-		t.Fatalf("got %q", w.texts())
+		t.Fatalf("got %q", w.Texts())
 	}
-	c, err := parseCheckpoint(w.cursor)
+	c, err := parseCheckpoint(w.Cursor())
 	if _, first := c.Threads[got[1].Thread]; err != nil || !first || c.Threads[got[2].Thread].Chat != group || len(c.Threads) != 2 {
-		t.Errorf("the checkpoint is %s, %v", w.cursor, err)
+		t.Errorf("the checkpoint is %s, %v", w.Cursor(), err)
 	}
 }
 
@@ -76,14 +76,14 @@ func TestForgottenThreadsStayAnswered(t *testing.T) {
 	}
 	w.start()
 	w.say("later")
-	w.await(1)
-	w.stop()
+	w.Await(1)
+	w.Stop()
 	w.start()
 	w.say("last")
-	w.await(2)
-	w.stop()
-	if got := w.texts(); !slices.Equal(got, []string{"later", "last"}) || strings.Contains(w.cursor, "omt_") {
-		t.Errorf("got %q; the checkpoint is %s", got, w.cursor)
+	w.Await(2)
+	w.Stop()
+	if got := w.Texts(); !slices.Equal(got, []string{"later", "last"}) || strings.Contains(w.Cursor(), "omt_") {
+		t.Errorf("got %q; the checkpoint is %s", got, w.Cursor())
 	}
 }
 
@@ -93,24 +93,24 @@ func TestMuchInOneThread(t *testing.T) {
 		w := newWorld(t, feishutest.Options{})
 		w.start()
 		root := w.say("root")
-		w.await(1)
+		w.Await(1)
 		want := []string{"root"}
 		if before {
 			w.say("first", feishutest.InThread(root))
-			w.await(2)
+			w.Await(2)
 			want = append(want, "first")
 		}
-		w.stop()
+		w.Stop()
 		for i := range 2*lookPages*pageSize + 5 { // more than two looks take
 			want = append(want, fmt.Sprint("m", i))
 			w.say(want[len(want)-1], feishutest.InThread(root), feishutest.Unheard()) // no push comes again
 		}
 		w.start()
-		w.await(len(want))
-		if got := w.texts(); !slices.Equal(got, want) {
+		w.Await(len(want))
+		if got := w.Texts(); !slices.Equal(got, want) {
 			t.Errorf("%s: %d of %d messages, or in another order, which ends with %q", name, len(got), len(want), got[len(got)-9:])
 		}
-		w.stop()
+		w.Stop()
 		w.p.Close()
 	}
 }
@@ -122,8 +122,8 @@ func TestListsWithoutEnd(t *testing.T) {
 		w := newWorld(t, feishutest.Options{})
 		w.start()
 		w.say("first")
-		w.await(1)
-		w.stop()
+		w.Await(1)
+		w.Stop()
 		before := len(w.p.Requests(feishutest.List))
 		for i := range 4 * mostPages { // and each page names another one
 			body, err := json.Marshal(map[string]any{"code": 0, "data": map[string]any{
@@ -139,11 +139,11 @@ func TestListsWithoutEnd(t *testing.T) {
 			t.Errorf("%s: %d pages were read", name, n)
 		}
 		w.say("second")
-		w.until(name, func() bool { return slices.Contains(w.texts(), "second") })
-		if !strings.Contains(w.logged(), "more pages than are read") {
-			t.Errorf("%s: the log says nothing: %s", name, w.logged())
+		w.Until(name, func() bool { return slices.Contains(w.Texts(), "second") })
+		if !strings.Contains(w.Logged(), "more pages than are read") {
+			t.Errorf("%s: the log says nothing: %s", name, w.Logged())
 		}
-		w.stop()
+		w.Stop()
 		w.p.Close()
 	}
 }

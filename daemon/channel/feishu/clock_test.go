@@ -22,13 +22,13 @@ func TestCatchUpUnderWrongClocks(t *testing.T) {
 		w.p.Skew(during[0])
 		w.start()
 		w.say("first")
-		w.await(1)
-		w.stop()
+		w.Await(1)
+		w.Stop()
 		w.p.Skew(during[1])
 		w.say("missed", feishutest.Unheard()) // else the push may come again
 		w.start()
-		w.until(name, func() bool { return slices.Contains(w.texts(), "missed") })
-		w.stop()
+		w.Until(name, func() bool { return slices.Contains(w.Texts(), "missed") })
+		w.Stop()
 		w.p.Close()
 	}
 }
@@ -43,13 +43,13 @@ func TestPlacesThatCannotBeRead(t *testing.T) {
 		w := newWorld(t, feishutest.Options{})
 		w.start()
 		w.say("first")
-		w.await(1)
-		w.stop()
+		w.Await(1)
+		w.Stop()
 		w.p.Inject(feishutest.Fault{Route: feishutest.List, Body: body, Times: -1})
 		w.start()
 		w.say("second")
-		w.until(name, func() bool { return slices.Contains(w.texts(), "second") })
-		w.stop()
+		w.Until(name, func() bool { return slices.Contains(w.Texts(), "second") })
+		w.Stop()
 		w.p.Close()
 	}
 }

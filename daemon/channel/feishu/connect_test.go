@@ -42,8 +42,8 @@ func TestHowAttemptsEnd(t *testing.T) {
 				w.p.Inject(feishutest.Fault{Route: feishutest.Endpoint, Code: 4711})
 			}
 			w.make()
-			w.begin()
-			err := w.ended()
+			w.Begin(w.adapter.Serve)
+			err := w.Ended()
 			final, ok := errors.AsType[*channel.PermanentError](err)
 			if err == nil || ok != c.final {
 				t.Fatalf("it ends with %v", err)
@@ -51,14 +51,14 @@ func TestHowAttemptsEnd(t *testing.T) {
 			says := ""
 			if ok {
 				says = final.Advice
-			} else if heard := w.heard(); len(heard) > 0 {
+			} else if heard := w.Heard(); len(heard) > 0 {
 				says = heard[len(heard)-1]
 			}
-			if !strings.Contains(says, c.says) || strings.Contains(says+err.Error()+w.logged(), "s3cret") {
+			if !strings.Contains(says, c.says) || strings.Contains(says+err.Error()+w.Logged(), "s3cret") {
 				t.Errorf("a person reads %q", says)
 			}
-			if slices.Contains(w.heard(), "") {
-				t.Errorf("contacts %q", w.heard())
+			if slices.Contains(w.Heard(), "") {
+				t.Errorf("contacts %q", w.Heard())
 			}
 			if slices.Contains(w.p.Dialed(), "evil.example") {
 				t.Error("a host that is not the platform's was dialed")
@@ -75,10 +75,10 @@ func TestWithoutTheBotsID(t *testing.T) {
 	group := w.p.Group(w.app.ID)
 	w.p.Say(group, "ou_x", "hi", feishutest.Mention(w.app.BotID))
 	w.say("hello")
-	if w.await(1); !slices.Equal(w.texts(), []string{"hello"}) || !strings.Contains(w.logged(), "groups go unanswered") {
-		t.Errorf("got %q; log: %s", w.texts(), w.logged())
+	if w.Await(1); !slices.Equal(w.Texts(), []string{"hello"}) || !strings.Contains(w.Logged(), "groups go unanswered") {
+		t.Errorf("got %q; log: %s", w.Texts(), w.Logged())
 	}
-	w.stop()
+	w.Stop()
 }
 
 // A message whose push is lost while a later one arrives is caught up on: the checkpoint is not trusted to
@@ -89,24 +89,24 @@ func TestALostPushBeforeALaterMessage(t *testing.T) {
 	at := time.Now()
 	w.say("first", feishutest.At(at), feishutest.Unheard())
 	w.say("second", feishutest.At(at.Add(5*time.Second)))
-	w.await(1)
-	w.stop()
+	w.Await(1)
+	w.Stop()
 	w.start()
-	w.until("the first message", func() bool { return slices.Contains(w.texts(), "first") })
-	w.stop()
+	w.Until("the first message", func() bool { return slices.Contains(w.Texts(), "first") })
+	w.Stop()
 }
 
 // A handshake that leads nowhere, and a stop in the middle of anything, end in time and leave nothing.
 func TestStopAnywhere(t *testing.T) {
 	for _, route := range []feishutest.Route{feishutest.Token, feishutest.BotInfo, feishutest.Endpoint, feishutest.Handshake, feishutest.List} {
 		w := newWorld(t, feishutest.Options{})
-		w.cursor = `{"chats":{"` + w.chat + `":{"last_ms":1}}}`
+		w.SetCursor(`{"chats":{"` + w.chat + `":{"last_ms":1}}}`)
 		w.p.Inject(feishutest.Fault{Route: route, Delay: time.Minute})
 		w.make()
-		w.begin()
-		w.until(string(route), func() bool { return route == feishutest.Handshake || len(w.p.Requests(route)) > 0 })
+		w.Begin(w.adapter.Serve)
+		w.Until(string(route), func() bool { return route == feishutest.Handshake || len(w.p.Requests(route)) > 0 })
 		began := time.Now()
-		if w.stop(); time.Since(began) > 2*time.Second {
+		if w.Stop(); time.Since(began) > 2*time.Second {
 			t.Errorf("%s: it takes %v", route, time.Since(began))
 		}
 		w.p.Close()
@@ -118,13 +118,13 @@ func TestSecretsAreNotTold(t *testing.T) {
 	w := newWorld(t, feishutest.Options{})
 	w.start()
 	w.say("hello")
-	w.await(1)
+	w.Await(1)
 	w.p.ExpireTokens()
 	if _, err := w.send(channel.Outgoing{ClientID: "1", Chat: w.app.Owner, Text: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	w.p.Kick(w.app.ID)
-	told := w.ended().Error() + w.logged() + strings.Join(w.heard(), "\n")
+	told := w.Ended().Error() + w.Logged() + strings.Join(w.Heard(), "\n")
 	for _, secret := range []string{w.app.Secret, w.adapter.api.token, "ticket", "access_key"} {
 		if secret == "" || strings.Contains(told, secret) {
 			t.Errorf("%q is told: %s", secret, told)

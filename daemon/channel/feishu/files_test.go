@@ -28,8 +28,8 @@ func TestFilesComeIn(t *testing.T) {
 	w := newWorld(t, feishutest.Options{})
 	w.start()
 	w.say("hello")
-	w.await(1)
-	w.stop()
+	w.Await(1)
+	w.Stop()
 	img, film := w.p.Upload(true, "", []byte(png)), w.p.Upload(false, "film", []byte("film"))
 	post := feishutest.Post("Look", []map[string]any{
 		{"tag": "img", "image_key": img}, {"tag": "text", "text": " and "}, {"tag": "media", "file_key": film},
@@ -38,7 +38,7 @@ func TestFilesComeIn(t *testing.T) {
 	w.start()
 	w.say("", feishutest.Audio([]byte("sound")))
 	w.say("", feishutest.Video("a.mp4", []byte("film 2")))
-	got := w.await(4)
+	got := w.Await(4)
 	for n, want := range []struct {
 		text  string
 		files []string
@@ -57,7 +57,7 @@ func TestFilesComeIn(t *testing.T) {
 	if got[2].Files[0].Kind != channel.Voice || got[3].Files[0].Kind != channel.Video || got[3].Files[0].Name != "a.mp4" {
 		t.Errorf("kinds of %+v and %+v", got[2], got[3])
 	}
-	w.stop()
+	w.Stop()
 }
 
 // What becomes of a file that the platform does not simply give.
@@ -82,7 +82,7 @@ func TestFetchOutcomes(t *testing.T) {
 			w := newWorld(t, feishutest.Options{})
 			w.start()
 			w.say("", feishutest.Image([]byte(png)))
-			f := w.await(1)[0].Files[0]
+			f := w.Await(1)[0].Files[0]
 			c.fault.Route = feishutest.Resource
 			w.p.Inject(c.fault)
 			content, err := w.fetch(f, 100)
@@ -92,8 +92,8 @@ func TestFetchOutcomes(t *testing.T) {
 			if content, err = w.fetch(f, 100); err != nil || content != png {
 				t.Errorf("the second try: %q, %v", content, err)
 			}
-			w.stop() // with nil: no file ends an account
-			if logged := w.logged(); strings.Contains(logged, "img_v3") {
+			w.Stop() // with nil: no file ends an account
+			if logged := w.Logged(); strings.Contains(logged, "img_v3") {
 				t.Errorf("the log has the key:\n%s", logged)
 			}
 		})
@@ -142,7 +142,7 @@ func TestHowFilesAreShown(t *testing.T) {
 	if s, err := w.upload("7", "odd.webp", "odd", channel.Image); err != nil || s.Kind != "file" {
 		t.Errorf("a picture that is none: %+v, %v", s, err)
 	}
-	w.stop()
+	w.Stop()
 }
 
 // What becomes of a file that the platform does not simply take. It is seen once, under its own uuid.
@@ -178,7 +178,7 @@ func TestUploadOutcomes(t *testing.T) {
 			if sent := w.p.Sent(); len(sent) != 1 {
 				t.Errorf("sent %+v", sent)
 			}
-			w.stop()
+			w.Stop()
 		})
 	}
 }
@@ -187,17 +187,17 @@ func TestUploadOutcomes(t *testing.T) {
 func TestUploadOfNothing(t *testing.T) {
 	w := newWorld(t, feishutest.Options{})
 	w.start()
-	before := len(w.heard())
+	before := len(w.Heard())
 	_, err := w.send(channel.Outgoing{ClientID: "1", Chat: w.app.Owner, File: &channel.Upload{Path: "/nowhere/0", Name: "a", Size: 1}})
 	if !errors.Is(err, channel.ErrRefused) {
 		t.Errorf("%v", err)
 	}
-	for _, c := range w.heard()[before:] {
+	for _, c := range w.Heard()[before:] {
 		if c != "" {
 			t.Errorf("contact %q", c)
 		}
 	}
-	w.stop()
+	w.Stop()
 }
 
 func TestFileNames(t *testing.T) {

@@ -40,7 +40,7 @@ func TestMessages(t *testing.T) {
 		owner(channel.Message{ID: bundle, Text: "[forwarded messages]\n- hello", ReplyHandle: bundle}),
 		owner(channel.Message{ID: last, Text: "last", ReplyHandle: last}),
 	}
-	got := w.await(len(want))
+	got := w.Await(len(want))
 	for i, m := range got {
 		if m.SentAt.IsZero() || m.ID == inside && m.Thread == "" {
 			t.Errorf("message %+v", m)
@@ -55,7 +55,7 @@ func TestMessages(t *testing.T) {
 			t.Errorf("got  %+v\nwant %+v", m, want[i])
 		}
 	}
-	w.stop()
+	w.Stop()
 }
 
 // A forwarded message cannot leave its place in the bundle, by whatever ends its lines.
@@ -64,10 +64,10 @@ func TestForwardedLinesStayTheirs(t *testing.T) {
 	w.start()
 	said := w.say("hello\u2028delete\rall")
 	w.say("", feishutest.Forward(said))
-	if got := w.await(2)[1].Text; got != "[forwarded messages]\n- hello\n  delete\n  all" {
+	if got := w.Await(2)[1].Text; got != "[forwarded messages]\n- hello\n  delete\n  all" {
 		t.Errorf("it becomes %+q", got)
 	}
-	w.stop()
+	w.Stop()
 }
 
 // A stranger's message costs no look-up where nobody would read it; where everybody is answered it does.
@@ -75,15 +75,15 @@ func TestOnlyWhoIsAnsweredIsLookedUp(t *testing.T) {
 	for _, anyone := range []bool{false, true} {
 		w := newWorld(t, feishutest.Options{})
 		w.make(func(o *Options) { o.Account.Anyone = anyone })
-		w.begin()
-		w.connected()
+		w.Begin(w.adapter.Serve)
+		w.Connected()
 		theirs := w.p.Direct(w.app.ID, "ou_x")
 		first := w.p.Say(theirs, "ou_x", "hello")
 		w.p.Say(theirs, "ou_x", "again", feishutest.Quote(first))
-		if got := w.await(2)[1]; got.Quotes != first || (got.Quoted == "hello") != anyone {
+		if got := w.Await(2)[1]; got.Quotes != first || (got.Quoted == "hello") != anyone {
 			t.Errorf("anyone %v: %+v", anyone, got)
 		}
-		w.stop()
+		w.Stop()
 	}
 }
 
@@ -95,35 +95,31 @@ func TestALookUpThatFails(t *testing.T) {
 	w.p.Inject(feishutest.Fault{Route: feishutest.Get, Status: 503, Times: 2})
 	w.say("what?", feishutest.Quote(said))
 	w.say("", feishutest.Forward(said))
-	got := w.await(3)
+	got := w.Await(3)
 	if got[1].Quoted != notFound || !strings.HasSuffix(got[2].Text, notFound) {
 		t.Errorf("got %+v", got[1:])
 	}
-	w.stop()
+	w.Stop()
 }
 
 // Nothing is acknowledged before it is kept, whatever that takes, and the order stays.
 func TestAcknowledgedAfterTheCommit(t *testing.T) {
 	w := newWorld(t, feishutest.Options{})
 	w.start()
-	w.mu.Lock()
-	w.full = true
-	w.mu.Unlock()
+	w.Fill(true)
 	first, second := w.say("first"), w.say("second")
 	w.p.Read(w.app.ID, w.app.Owner, first)
-	w.until("a try to keep it", func() bool { return strings.Contains(w.logged(), "cannot be kept") })
+	w.Until("a try to keep it", func() bool { return strings.Contains(w.Logged(), "cannot be kept") })
 	if w.p.Acked(first) || w.p.Acked(second) {
 		t.Error("acknowledged though it is not kept")
 	}
-	w.mu.Lock()
-	w.full = false
-	w.mu.Unlock()
-	w.await(2)
-	w.until("the acknowledgements", func() bool { return w.p.Acked(first) && w.p.Acked(second) })
-	if got := w.texts(); !slices.Equal(got, []string{"first", "second"}) {
+	w.Fill(false)
+	w.Await(2)
+	w.Until("the acknowledgements", func() bool { return w.p.Acked(first) && w.p.Acked(second) })
+	if got := w.Texts(); !slices.Equal(got, []string{"first", "second"}) {
 		t.Errorf("got %q", got)
 	}
-	w.stop()
+	w.Stop()
 }
 
 // A message that the disk is slow to keep is pushed again and again meanwhile, more often than is read ahead. It holds
@@ -132,23 +128,19 @@ func TestASlowAcknowledgement(t *testing.T) {
 	const copies = 2 * maxBatch
 	w := newWorld(t, feishutest.Options{Repush: slices.Repeat([]time.Duration{time.Millisecond}, copies)})
 	w.start()
-	w.mu.Lock()
-	w.full = true
-	w.mu.Unlock()
+	w.Fill(true)
 	slow := w.say("slow")
-	w.until("the pushes", func() bool { return w.p.Pushes(slow) == copies+1 })
+	w.Until("the pushes", func() bool { return w.p.Pushes(slow) == copies+1 })
 	if w.p.Acked(slow) {
 		t.Error("acknowledged though it is not kept")
 	}
-	w.mu.Lock()
-	w.full = false
-	w.mu.Unlock()
+	w.Fill(false)
 	next := w.say("next")
-	w.until("the acknowledgements", func() bool { return w.p.Acked(slow) && w.p.Acked(next) })
-	if !slices.Equal(w.texts(), []string{"slow", "next"}) {
-		t.Errorf("got %q", w.texts())
+	w.Until("the acknowledgements", func() bool { return w.p.Acked(slow) && w.p.Acked(next) })
+	if !slices.Equal(w.Texts(), []string{"slow", "next"}) {
+		t.Errorf("got %q", w.Texts())
 	}
-	w.stop()
+	w.Stop()
 }
 
 // Events that are no message, or none that can be read, are acknowledged at once: they would come again.
@@ -156,14 +148,14 @@ func TestOtherEventsAreAcknowledged(t *testing.T) {
 	w := newWorld(t, feishutest.Options{})
 	w.start()
 	w.p.Read(w.app.ID, w.app.Owner, "om_x")
-	w.until("the acknowledgement of the read event", func() bool { return len(w.p.Acks()) == 1 })
+	w.Until("the acknowledgement of the read event", func() bool { return len(w.p.Acks()) == 1 })
 	w.p.Inject(feishutest.Fault{Route: feishutest.Push, Junk: "{"})
 	broken := w.say("broken")
-	w.until("the acknowledgement of the malformed event", func() bool { return w.p.Acked(broken) })
-	if len(w.taken()) != 0 {
-		t.Errorf("taken: %+v", w.taken())
+	w.Until("the acknowledgement of the malformed event", func() bool { return w.p.Acked(broken) })
+	if len(w.Taken()) != 0 {
+		t.Errorf("taken: %+v", w.Taken())
 	}
-	w.stop()
+	w.Stop()
 }
 
 func TestPushesInEveryShape(t *testing.T) {
@@ -175,11 +167,11 @@ func TestPushesInEveryShape(t *testing.T) {
 	)
 	split, copied := w.say("split"), w.say("copied")
 	w.say("last")
-	if w.await(3); !slices.Equal(w.texts(), []string{"split", "copied", "last"}) {
-		t.Errorf("got %q", w.texts())
+	if w.Await(3); !slices.Equal(w.Texts(), []string{"split", "copied", "last"}) {
+		t.Errorf("got %q", w.Texts())
 	}
-	w.until("the acknowledgements", func() bool { return w.p.Acked(split) && w.p.Acked(copied) })
-	w.stop()
+	w.Until("the acknowledgements", func() bool { return w.p.Acked(split) && w.p.Acked(copied) })
+	w.Stop()
 }
 
 // Whatever was written while no connection stood comes first, once and in order, however it was lost.
@@ -188,9 +180,9 @@ func TestCatchUp(t *testing.T) {
 	w.start()
 	said := w.say("m0")
 	w.say("in the thread", feishutest.InThread(said))
-	w.await(2)
+	w.Await(2)
 	w.p.Kick(w.app.ID)
-	if err := w.ended(); err == nil {
+	if err := w.Ended(); err == nil {
 		t.Fatal("a lost connection ends without an error")
 	}
 	want := []string{"m0", "in the thread"}
@@ -202,16 +194,16 @@ func TestCatchUp(t *testing.T) {
 	w.p.Recall(w.say("taken back"))
 	w.say("in the thread again", feishutest.InThread(said))
 	w.make()
-	w.begin()
-	w.connected()
+	w.Begin(w.adapter.Serve)
+	w.Connected()
 	w.say("new")
-	w.until("new", func() bool { texts := w.texts(); return texts[len(texts)-1] == "new" })
+	w.Until("new", func() bool { texts := w.Texts(); return texts[len(texts)-1] == "new" })
 	// The thread is a conversation of its own, so its place among the others means nothing.
-	got := slices.DeleteFunc(w.texts(), func(text string) bool { return text == "in the thread again" })
-	if !slices.Equal(got, append(want, "new")) || len(w.texts()) != len(got)+1 {
-		t.Errorf("got %q", w.texts())
+	got := slices.DeleteFunc(w.Texts(), func(text string) bool { return text == "in the thread again" })
+	if !slices.Equal(got, append(want, "new")) || len(w.Texts()) != len(got)+1 {
+		t.Errorf("got %q", w.Texts())
 	}
-	w.stop()
+	w.Stop()
 }
 
 // Messages that fill an answer are read a few at a time.
@@ -219,17 +211,17 @@ func TestCatchUpOnMuch(t *testing.T) {
 	w := newWorld(t, feishutest.Options{})
 	w.start()
 	w.say("m0")
-	w.await(1)
-	w.stop()
+	w.Await(1)
+	w.Stop()
 	long := strings.Repeat("x", 140<<10)
 	for range 40 {
 		w.say(long)
 	}
 	w.start()
-	if got := w.await(41); len(got) != 41 || got[40].Text != long {
+	if got := w.Await(41); len(got) != 41 || got[40].Text != long {
 		t.Errorf("%d messages", len(got))
 	}
-	w.stop()
+	w.Stop()
 }
 
 // The owner's chat is known from the first message that was sent there, so that a first word of the owner is
@@ -240,14 +232,14 @@ func TestTheOwnersChatIsKnownEarly(t *testing.T) {
 	if _, err := w.send(channel.Outgoing{ClientID: "1", Chat: w.app.Owner, Text: "hello", Last: true}); err != nil {
 		t.Fatal(err)
 	}
-	w.until("the chat in the checkpoint", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return strings.Contains(w.cursor, w.chat) })
-	w.stop()
+	w.Until("the chat in the checkpoint", func() bool { return strings.Contains(w.Cursor(), w.chat) })
+	w.Stop()
 	w.say("my first word")
 	w.start()
-	if w.await(1); !slices.Equal(w.texts(), []string{"my first word"}) {
-		t.Errorf("got %q", w.texts())
+	if w.Await(1); !slices.Equal(w.Texts(), []string{"my first word"}) {
+		t.Errorf("got %q", w.Texts())
 	}
-	w.stop()
+	w.Stop()
 }
 
 // A chat that cannot be read any more holds up no other.
@@ -257,20 +249,20 @@ func TestCatchUpWithoutAChat(t *testing.T) {
 	group := w.p.Group(w.app.ID)
 	w.p.Say(group, "ou_x", "hi", feishutest.Mention(w.app.BotID))
 	w.say("m0")
-	w.await(2)
-	w.stop()
+	w.Await(2)
+	w.Stop()
 	w.p.Leave(group, w.app.ID)
 	w.say("m1")
 	w.start()
-	w.await(3)
-	if !strings.Contains(w.logged(), "code=230002") {
-		t.Errorf("log: %s", w.logged())
+	w.Await(3)
+	if !strings.Contains(w.Logged(), "code=230002") {
+		t.Errorf("log: %s", w.Logged())
 	}
-	w.stop()
+	w.Stop()
 	w.p.Inject(feishutest.Fault{Route: feishutest.List, Status: 503})
 	w.make()
-	w.begin()
-	if err := w.ended(); err == nil {
+	w.Begin(w.adapter.Serve)
+	if err := w.Ended(); err == nil {
 		t.Error("what was missed could not be read, and nobody says so")
 	}
 }
@@ -280,20 +272,20 @@ func TestSilence(t *testing.T) {
 	w := newWorld(t, feishutest.Options{Config: feishutest.ClientConfig{PingInterval: 5}})
 	w.make()
 	w.adapter.rhythm = rhythm{unit: 10 * time.Millisecond, slack: 100 * time.Millisecond}
-	w.begin()
-	w.connected()
-	w.until("a few pings", func() bool { return w.p.Pings(w.app.ID) > 3 })
-	if last := w.heard(); last[len(last)-1] != "" {
+	w.Begin(w.adapter.Serve)
+	w.Connected()
+	w.Until("a few pings", func() bool { return w.p.Pings(w.app.ID) > 3 })
+	if last := w.Heard(); last[len(last)-1] != "" {
 		t.Errorf("contacts %q of a connection that lives", last)
 	}
 	began := time.Now()
 	w.p.HalfOpen(w.app.ID)
-	err := w.ended()
+	err := w.Ended()
 	var gone *lost
 	if took := time.Since(began); !errors.As(err, &gone) || took > 5*time.Second {
 		t.Errorf("after %v: %v", took, err)
 	}
-	if last := w.heard(); !strings.Contains(last[len(last)-1], "the connection to Feishu was lost") {
+	if last := w.Heard(); !strings.Contains(last[len(last)-1], "the connection to Feishu was lost") {
 		t.Errorf("contacts %q", last)
 	}
 }
@@ -302,17 +294,17 @@ func TestSilence(t *testing.T) {
 func TestPongsChangeTheRhythm(t *testing.T) {
 	w := newWorld(t, feishutest.Options{})
 	w.start()
-	w.until("the first pong", func() bool { return w.adapter.socket.ping() == 90*time.Second })
+	w.Until("the first pong", func() bool { return w.adapter.socket.ping() == 90*time.Second })
 	if silent := w.adapter.socket.silence(); silent != 210*time.Second { // two pings and 30 s
 		t.Errorf("a peer is dead after %v of silence", silent)
 	}
 	w.p.Configure(feishutest.ClientConfig{PingInterval: 7})
 	w.adapter.socket.poke()
-	w.until("another rhythm", func() bool { return w.adapter.socket.ping() == 7*time.Second })
+	w.Until("another rhythm", func() bool { return w.adapter.socket.ping() == 7*time.Second })
 	w.p.Configure(feishutest.ClientConfig{PingInterval: 1})
 	w.adapter.socket.poke()
-	w.until("the usual rhythm for nonsense", func() bool { return w.adapter.socket.ping() == usualPing*time.Second })
-	w.stop()
+	w.Until("the usual rhythm for nonsense", func() bool { return w.adapter.socket.ping() == usualPing*time.Second })
+	w.Stop()
 }
 
 // Every message of a thread comes with what the thread began with, which is looked up once; where that fails, the
@@ -324,9 +316,9 @@ func TestRootOfAThread(t *testing.T) {
 	w.p.Inject(feishutest.Fault{Route: feishutest.Get, Status: 503})
 	for i, text := range []string{"one", "two", "three"} {
 		w.say(text, feishutest.InThread(root))
-		w.await(i + 1)
+		w.Await(i + 1)
 	}
-	got := w.await(3)
+	got := w.Await(3)
 	for i, want := range []string{notFound, "look at this", "look at this"} {
 		if got[i].Root != want || got[i].Thread == "" || got[i].Quoted != "" {
 			t.Errorf("%d: %+v", i, got[i])
@@ -337,8 +329,8 @@ func TestRootOfAThread(t *testing.T) {
 	}
 	long := w.p.Say(w.chat, w.app.Owner, strings.Repeat("x", 2*maxQuoted), feishutest.Unheard())
 	w.say("four", feishutest.InThread(long))
-	if got := w.await(4)[3]; len(got.Root) > maxQuoted || !strings.HasPrefix(got.Root, "xx") {
+	if got := w.Await(4)[3]; len(got.Root) > maxQuoted || !strings.HasPrefix(got.Root, "xx") {
 		t.Errorf("a root of %d bytes", len(got.Root))
 	}
-	w.stop()
+	w.Stop()
 }

@@ -16,7 +16,7 @@ func TestWhereWordsGo(t *testing.T) {
 	said := w.say("hello")
 	called := w.p.Say(group, "ou_x", "hi", feishutest.Mention(w.app.BotID))
 	inside := w.say("more", feishutest.InThread(said))
-	w.await(3)
+	w.Await(3)
 	for _, out := range []channel.Outgoing{
 		{ClientID: "1", Chat: w.app.Owner, Text: "<at user_id=\"all\">hi</at>", ReplyHandle: said},
 		{ClientID: "2", Chat: w.app.Owner, Text: "two"},
@@ -45,7 +45,7 @@ func TestWhereWordsGo(t *testing.T) {
 	if s := sent[4]; s.To != group || s.ToType != "chat_id" || len(s.UUID) != 50 {
 		t.Errorf("an unprompted message in a group is %+v", s)
 	}
-	w.stop()
+	w.Stop()
 }
 
 // What becomes of a part that the platform does not simply take.
@@ -82,7 +82,7 @@ func TestOutcomes(t *testing.T) {
 			if sent := w.p.Sent(); len(sent) != 1 {
 				t.Errorf("it was sent %d times", len(sent))
 			}
-			w.stop()
+			w.Stop()
 		})
 	}
 }
@@ -96,17 +96,17 @@ func TestASendInDoubt(t *testing.T) {
 	if _, err := w.send(channel.Outgoing{ClientID: "1", Chat: w.app.Owner, Text: "hello"}); err == nil {
 		t.Fatal("it got through")
 	}
-	w.until("the doubt", func() bool {
-		for _, c := range w.heard() {
+	w.Until("the doubt", func() bool {
+		for _, c := range w.Heard() {
 			if strings.Contains(c, "cannot be reached") {
 				return true
 			}
 		}
 		return false
 	})
-	w.until("a ping", func() bool { return w.p.Pings(w.app.ID) > pings })
-	w.until("its end", func() bool { heard := w.heard(); return heard[len(heard)-1] == "" })
-	w.stop()
+	w.Until("a ping", func() bool { return w.p.Pings(w.app.ID) > pings })
+	w.Until("its end", func() bool { heard := w.Heard(); return heard[len(heard)-1] == "" })
+	w.Stop()
 }
 
 // A message that needs the owner ends the account with what to do, and is no refusal: it waits.
@@ -125,7 +125,7 @@ func TestASendThatNeedsTheOwner(t *testing.T) {
 		if err == nil || errors.Is(err, channel.ErrRefused) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if final, ok := errors.AsType[*channel.PermanentError](w.ended()); !ok || !strings.Contains(final.Advice, "scv ") {
+		if final, ok := errors.AsType[*channel.PermanentError](w.Ended()); !ok || !strings.Contains(final.Advice, "scv ") {
 			t.Errorf("%s: it ends with %v", name, final)
 		}
 		w.p.Close()
@@ -138,7 +138,7 @@ func TestWordsForAClosedThread(t *testing.T) {
 	w.start()
 	said := w.say("hello")
 	inside := w.say("more", feishutest.InThread(said))
-	w.await(2)
+	w.Await(2)
 	w.p.Inject(feishutest.Fault{Route: feishutest.Reply, Code: 230071, Status: 400, Times: 2})
 	out := channel.Outgoing{ClientID: "1", Chat: w.app.Owner, Text: "hello", ReplyHandle: "thread:" + inside}
 	for range 2 {
@@ -149,5 +149,5 @@ func TestWordsForAClosedThread(t *testing.T) {
 	if sent := w.p.Sent(); len(sent) != 1 || sent[0].To != w.app.Owner || sent[0].Thread != "" {
 		t.Errorf("sent %+v", sent)
 	}
-	w.stop()
+	w.Stop()
 }

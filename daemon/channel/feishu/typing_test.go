@@ -15,12 +15,12 @@ func TestTyping(t *testing.T) {
 	w.start()
 	said := w.say("hello")
 	inside := w.say("more", feishutest.InThread(said))
-	w.await(2)
+	w.Await(2)
 	for i, handle := range []string{said, inThread + inside} {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- w.adapter.react(ctx, handle) }()
-		w.until("a reaction", func() bool { return len(w.p.Reactions()) == i+1 })
+		w.Until("a reaction", func() bool { return len(w.p.Reactions()) == i+1 })
 		if r := w.p.Reactions()[i]; r.Removed || r.Emoji != typing || r.MessageID != []string{said, inside}[i] {
 			t.Errorf("meanwhile %+v", r)
 		}
@@ -35,7 +35,7 @@ func TestTyping(t *testing.T) {
 	w.p.Inject(feishutest.Fault{Route: feishutest.React, Delay: reactTime / 4})
 	ended := make(chan error, 1)
 	go func() { ended <- w.adapter.react(ctx, said) }()
-	w.until("the request", func() bool { return len(w.p.Requests(feishutest.React)) > asked })
+	w.Until("the request", func() bool { return len(w.p.Requests(feishutest.React)) > asked })
 	cancel()
 	if err := <-ended; err != nil || len(w.p.Reactions()) != 3 || !w.p.Reactions()[2].Removed {
 		t.Errorf("cut short: %v, %+v", err, w.p.Reactions())
@@ -48,5 +48,5 @@ func TestTyping(t *testing.T) {
 	if _, err := w.send(channel.Outgoing{ClientID: "r1", Chat: w.app.Owner, Text: "still here"}); err != nil {
 		t.Errorf("after a refused reaction: %v", err)
 	}
-	w.stop()
+	w.Stop()
 }

@@ -2,11 +2,7 @@ package feishu
 
 import (
 	"context"
-	"errors"
 	"log/slog"
-	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -90,22 +86,12 @@ func keyOf(content string) string {
 
 // world is an adapter on a fake platform, with a host that keeps what it is given.
 type world struct {
+	*channeltest.Home
 	t       *testing.T
 	p       *feishutest.Platform
 	app     feishutest.App
 	chat    string // the owner's
 	adapter *Adapter
-	over    chan struct{} // closed when the attempt has ended
-	end     context.CancelFunc
-	before  int   // successes when it began
-	err     error // how it ended
-
-	mu       sync.Mutex
-	full     bool // nothing can be kept
-	batches  [][]channel.Message
-	cursor   string
-	contacts []string // "" is a success
-	log      strings.Builder
 }
 
 // newWorld makes one whose platform pushes nothing again by itself, unless a test asks for that: what was missed must
@@ -114,46 +100,16 @@ func newWorld(t *testing.T, options feishutest.Options) *world {
 	if options.Repush == nil {
 		options.Repush = []time.Duration{}
 	}
-	w := &world{t: t, p: feishutest.New(t, options)}
+	w := &world{Home: channeltest.NewHome(t), t: t, p: feishutest.New(t, options)}
 	w.app = w.p.App()
 	w.chat = w.p.Direct(w.app.ID, w.app.Owner)
 	return w
 }
 
-func (w *world) Write(b []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.log.Write(b)
-}
-
-func (w *world) host() channel.Host {
-	return channel.Host{
-		ReceiveTo: func(_ context.Context, batch []channel.Message, cursor string) error {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			if w.full {
-				return errors.New("the disk is full")
-			}
-			w.batches, w.cursor = append(w.batches, batch), cursor
-			return nil
-		},
-		Cursor: func() (string, error) { w.mu.Lock(); defer w.mu.Unlock(); return w.cursor, nil },
-		Contact: func(err error) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			if err == nil {
-				w.contacts = append(w.contacts, "")
-			} else {
-				w.contacts = append(w.contacts, err.Error())
-			}
-		},
-	}
-}
-
 // make makes the next attempt.
 func (w *world) make(change ...func(*Options)) *Adapter {
-	o := optionsFor(w.p, w.app, w.host())
-	o.Log = slog.New(slog.NewTextHandler(w, nil))
+	o := optionsFor(w.p, w.app, w.Host())
+	o.Log = w.Log()
 	for _, c := range change {
 		c(&o)
 	}
@@ -161,110 +117,12 @@ func (w *world) make(change ...func(*Options)) *Adapter {
 	return w.adapter
 }
 
-// begin runs the attempt that make made.
-func (w *world) begin() {
-	var ctx context.Context
-	ctx, w.end = context.WithCancel(w.t.Context())
-	over := make(chan struct{})
-	w.over, w.before = over, w.successes()
-	go func() {
-		defer close(over)
-		w.err = w.adapter.Serve(ctx)
-	}()
-	w.t.Cleanup(func() { w.end(); <-over })
-}
-
 // start makes and runs an attempt, and waits until it has contact.
 func (w *world) start() {
 	w.t.Helper()
 	w.make()
-	w.begin()
-	w.connected()
-}
-
-// connected waits for the contact of the present attempt.
-func (w *world) connected() {
-	w.t.Helper()
-	w.until("a contact", func() bool { return w.successes() > w.before })
-}
-
-func (w *world) successes() (n int) {
-	for _, c := range w.heard() {
-		if c == "" {
-			n++
-		}
-	}
-	return n
-}
-
-func (w *world) heard() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.contacts)
-}
-
-// ended waits until the attempt has ended by itself.
-func (w *world) ended() error {
-	w.t.Helper()
-	select {
-	case <-w.over:
-	case <-time.After(limit):
-		w.t.Fatalf("the attempt does not end; contacts %q", w.heard())
-	}
-	return w.err
-}
-
-func (w *world) stop() {
-	w.t.Helper()
-	w.end()
-	if err := w.ended(); err != nil {
-		w.t.Errorf("the attempt ends with %v", err)
-	}
-}
-
-// taken are the messages in the order they came, each once as the daemon would have it.
-func (w *world) taken() (all []channel.Message) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	known := map[string]bool{}
-	for _, batch := range w.batches {
-		for _, m := range batch {
-			if !known[m.ID] {
-				known[m.ID] = true
-				all = append(all, m)
-			}
-		}
-	}
-	return all
-}
-
-func (w *world) texts() (texts []string) {
-	for _, m := range w.taken() {
-		texts = append(texts, m.Text)
-	}
-	return texts
-}
-
-func (w *world) until(what string, ok func() bool) {
-	w.t.Helper()
-	for end := time.Now().Add(limit); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			w.t.Fatalf("waited %v in vain: %s; contacts %q; log:\n%s", limit, what, w.heard(), w.logged())
-		}
-	}
-}
-
-func (w *world) logged() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.log.String()
-}
-
-// await waits for n messages.
-func (w *world) await(n int) []channel.Message {
-	w.t.Helper()
-	w.until("messages", func() bool { return len(w.taken()) >= n })
-	return w.taken()
+	w.Begin(w.adapter.Serve)
+	w.Connected()
 }
 
 func (w *world) say(text string, opts ...feishutest.Option) string {

@@ -29,7 +29,7 @@ func TestFilesComeIn(t *testing.T) {
 		w.start()
 		w.say("look", wechattest.Image([]byte("pixels")), wechattest.PlainImage([]byte("plain")), wechattest.File("a.txt", letters),
 			wechattest.Voice([]byte("silk"), ""), wechattest.Video([]byte("moving")))
-		m := w.await(1)[0]
+		m := w.Await(1)[0]
 		want := []struct {
 			kind channel.FileKind
 			data []byte
@@ -60,7 +60,7 @@ func TestFilesComeIn(t *testing.T) {
 				t.Error("the CDN is told the token")
 			}
 		}
-		w.stop()
+		w.Stop()
 	}
 }
 
@@ -84,7 +84,7 @@ func TestFetchesThatFail(t *testing.T) {
 		w := newWorld(t, wechattest.Options{})
 		w.start()
 		w.say("", wechattest.File("a.txt", letters))
-		f := w.await(1)[0].Files[0]
+		f := w.Await(1)[0].Files[0]
 		c.fault.Route = wechattest.Download
 		w.p.Inject(c.fault)
 		_, err := w.fetch(f, 1<<20)
@@ -97,7 +97,7 @@ func TestFetchesThatFail(t *testing.T) {
 		if slices.Contains(w.p.Dialed(), "evil.qq.com") {
 			t.Errorf("%s: it went where an answer said", c.name)
 		}
-		w.stop()
+		w.Stop()
 	}
 }
 
@@ -192,9 +192,9 @@ func TestTokensOfFiles(t *testing.T) {
 	w := newWorld(t, wechattest.Options{})
 	w.start()
 	for _, alone := range []bool{true, false} {
-		before := len(w.taken())
+		before := len(w.Taken())
 		w.say("hello")
-		out := w.answer(fmt.Sprint(alone), w.await(before + 1)[before], "")
+		out := w.answer(fmt.Sprint(alone), w.Await(before + 1)[before], "")
 		out.File, out.First = w.file("a.txt", letters, channel.Document), alone
 		if _, err := w.send(out); err != nil {
 			t.Fatal(err)
@@ -208,7 +208,7 @@ func TestTokensOfFiles(t *testing.T) {
 			t.Errorf("alone %v: sent %+v", alone, s)
 		}
 	}
-	w.stop()
+	w.Stop()
 }
 
 // What an upload that goes wrong means; a retry shows the file once.

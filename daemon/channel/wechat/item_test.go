@@ -95,7 +95,7 @@ func TestMessages(t *testing.T) {
 	spoken := w.say("", wechattest.Voice([]byte("silk"), "yes"))
 	w.p.Say(w.bot.ID, w.bot.Owner, "the bot's own", wechattest.FromBot())
 	timeless := w.say("late", wechattest.With("create_time_ms", nil))
-	got := w.await(6)
+	got := w.Await(6)
 	owner := func(id, text string) channel.Message {
 		return channel.Message{ID: id, Chat: w.bot.Owner, Sender: w.bot.Owner, Direct: true, Text: text}
 	}
@@ -117,7 +117,7 @@ func TestMessages(t *testing.T) {
 			t.Errorf("got  %+v\nwant %+v", m, want[i])
 		}
 	}
-	w.stop()
+	w.Stop()
 }
 
 func TestContent(t *testing.T) {

@@ -84,20 +84,20 @@ func TestFaultyPolls(t *testing.T) {
 			w := newWorld(t, wechattest.Options{})
 			w.start()
 			w.say("first")
-			w.await(1)
+			w.Await(1)
 			fault.Route = wechattest.Updates
 			w.p.Inject(fault)
 			w.say("second")
-			w.hears("tried again by itself")
-			if got := w.await(2); got[1].Text != "second" {
+			w.Hears("tried again by itself")
+			if got := w.Await(2); got[1].Text != "second" {
 				t.Errorf("got %+v", got)
 			}
-			w.until("the acknowledgement", func() bool { return w.p.Acked(w.taken()[1].ID) })
-			w.until("a fresh contact", func() bool { heard := w.heard(); return heard[len(heard)-1] == "" })
-			if strings.Contains(w.logged(), w.bot.Token) {
+			w.Until("the acknowledgement", func() bool { return w.p.Acked(w.Taken()[1].ID) })
+			w.Until("a fresh contact", func() bool { heard := w.Heard(); return heard[len(heard)-1] == "" })
+			if strings.Contains(w.Logged(), w.bot.Token) {
 				t.Error("the log has the token")
 			}
-			w.stop()
+			w.Stop()
 		})
 	}
 }
@@ -107,23 +107,23 @@ func TestPollsBackOff(t *testing.T) {
 	w := newWorld(t, wechattest.Options{})
 	w.p.Inject(wechattest.Fault{Route: wechattest.Updates, Status: 503, Times: -1})
 	w.start()
-	w.hears("WeChat: the platform answered HTTP 503")
-	w.until("some polls", func() bool { return len(w.p.Requests(wechattest.Updates)) > 7 })
+	w.Hears("WeChat: the platform answered HTTP 503")
+	w.Until("some polls", func() bool { return len(w.p.Requests(wechattest.Updates)) > 7 })
 	polls := w.p.Requests(wechattest.Updates)
 	if gap := polls[7].At.Sub(polls[6].At); gap < w.adapter.slow {
 		t.Errorf("the eighth poll comes %v after the seventh", gap)
 	}
 	w.p.Heal()
-	w.until("a contact", func() bool { heard := w.heard(); return heard[len(heard)-1] == "" })
+	w.Until("a contact", func() bool { heard := w.Heard(); return heard[len(heard)-1] == "" })
 	w.p.Inject(wechattest.Fault{Route: wechattest.Updates, Status: 502})
 	w.p.Release()
-	w.until("one more failure", func() bool { return strings.Contains(w.logged(), "HTTP 502") })
-	_, again, _ := strings.Cut(w.logged()[:strings.Index(w.logged(), "HTTP 502")], "HTTP 503")
+	w.Until("one more failure", func() bool { return strings.Contains(w.Logged(), "HTTP 502") })
+	_, again, _ := strings.Cut(w.Logged()[:strings.Index(w.Logged(), "HTTP 502")], "HTTP 503")
 	again = again[strings.LastIndex(again, " in=")+len(" in="):]
 	if again, _, _ = strings.Cut(again, " "); again != "5ms" && again != "6ms" {
 		t.Errorf("after a success it is tried again in %s", again)
 	}
-	w.stop()
+	w.Stop()
 }
 
 // An answer that stops in its middle takes no longer than a poll may, and is not taken.
@@ -132,24 +132,24 @@ func TestAStalledAnswer(t *testing.T) {
 	w.start(func(a *Adapter) { a.rhythm.poll, a.grace = 300*time.Millisecond, 0 })
 	w.p.Inject(wechattest.Fault{Route: wechattest.Updates, Stall: true})
 	w.say("hello")
-	w.hears("WeChat cannot be reached")
-	if got := w.await(1); got[0].Text != "hello" {
+	w.Hears("WeChat cannot be reached")
+	if got := w.Await(1); got[0].Text != "hello" {
 		t.Errorf("got %+v", got)
 	}
-	w.stop()
+	w.Stop()
 }
 
 // Polls that end by our own clock are no failure as long as the platform answers anything else.
 func TestAPlatformThatHoldsForEver(t *testing.T) {
 	w := newWorld(t, wechattest.Options{Hold: time.Hour})
 	w.start(func(a *Adapter) { a.rhythm.poll = 50 * time.Millisecond })
-	w.until("some polls", func() bool { return len(w.p.Requests(wechattest.Updates)) > 5 })
-	if heard := w.heard(); slices.ContainsFunc(heard, func(c string) bool { return c != "" }) {
+	w.Until("some polls", func() bool { return len(w.p.Requests(wechattest.Updates)) > 5 })
+	if heard := w.Heard(); slices.ContainsFunc(heard, func(c string) bool { return c != "" }) {
 		t.Errorf("contacts %q", heard)
 	}
 	w.p.Expire(w.bot.ID)
-	if _, final := errors.AsType[*channel.PermanentError](w.ended()); !final {
-		t.Errorf("a sign-in that ends meanwhile: %v", w.err)
+	if _, final := errors.AsType[*channel.PermanentError](w.Ended()); !final {
+		t.Errorf("a sign-in that ends meanwhile: %v", w.Ended())
 	}
 }
 
@@ -158,22 +158,22 @@ func TestAHangingPlatform(t *testing.T) {
 	w := newWorld(t, wechattest.Options{Hold: time.Hour})
 	w.start(func(a *Adapter) { a.rhythm.poll, a.probe, a.retry = 200*time.Millisecond, 100*time.Millisecond, limit })
 	w.p.Inject(wechattest.Fault{Route: wechattest.Config, Delay: time.Hour, Times: -1})
-	w.hears("WeChat does not answer")
+	w.Hears("WeChat does not answer")
 	if n := len(w.p.Requests(wechattest.Updates)); n != 2 {
 		t.Errorf("that is said after %d polls", n)
 	}
-	w.stop()
+	w.Stop()
 }
 
 // A connection that died silently is found out, and another one is made.
 func TestAHalfOpenConnection(t *testing.T) {
 	w := newWorld(t, wechattest.Options{Hold: time.Hour})
 	w.start(func(a *Adapter) { a.rhythm.poll, a.grace = 300*time.Millisecond, 0 })
-	w.until("a poll", func() bool { return w.p.Polls(w.bot.ID) == 1 })
+	w.Until("a poll", func() bool { return w.p.Polls(w.bot.ID) == 1 })
 	w.p.HalfOpen()
 	w.say("hello")
-	w.await(1)
-	w.stop()
+	w.Await(1)
+	w.Stop()
 }
 
 // A platform that holds polls longer than we would wait says so, and is listened to.
@@ -181,23 +181,23 @@ func TestALongerHold(t *testing.T) {
 	w := newWorld(t, wechattest.Options{Hold: 300 * time.Millisecond})
 	w.start(func(a *Adapter) { a.rhythm.poll = 200 * time.Millisecond })
 	w.say("hello")
-	w.await(1)
+	w.Await(1)
 	before := len(w.p.Requests(wechattest.Updates))
-	w.until("polls that ended by themselves", func() bool { return len(w.p.Requests(wechattest.Updates)) > before+2 })
-	if heard := w.heard(); slices.ContainsFunc(heard, func(c string) bool { return c != "" }) {
+	w.Until("polls that ended by themselves", func() bool { return len(w.p.Requests(wechattest.Updates)) > before+2 })
+	if heard := w.Heard(); slices.ContainsFunc(heard, func(c string) bool { return c != "" }) {
 		t.Errorf("contacts %q", heard)
 	}
-	w.stop()
+	w.Stop()
 }
 
 // A sign-in that is over is not tried again, whoever finds out: the owner has to do something.
 func TestTheSessionEnds(t *testing.T) {
 	for name, end := range map[string]func(w *world){
-		"at the start": func(w *world) { w.p.Expire(w.bot.ID); w.make(); w.begin() },
+		"at the start": func(w *world) { w.p.Expire(w.bot.ID); w.make(); w.Begin(w.adapter.Serve) },
 		"while polling": func(w *world) {
 			w.start()
 			w.say("hello")
-			w.await(1)
+			w.Await(1)
 			w.p.Expire(w.bot.ID)
 		},
 		"in an answer with messages": func(w *world) {
@@ -217,11 +217,11 @@ func TestTheSessionEnds(t *testing.T) {
 	} {
 		w := newWorld(t, wechattest.Options{})
 		end(w)
-		final, ok := errors.AsType[*channel.PermanentError](w.ended())
+		final, ok := errors.AsType[*channel.PermanentError](w.Ended())
 		if !ok || final.Advice != "the sign-in is no longer valid: sign in again with scv channels login wechat (code -14)" {
-			t.Errorf("%s: it ends with %v", name, w.err)
+			t.Errorf("%s: it ends with %v", name, w.Ended())
 		}
-		if slices.Contains(w.texts(), "not taken") {
+		if slices.Contains(w.Texts(), "not taken") {
 			t.Errorf("%s: it took messages", name)
 		}
 	}
@@ -238,7 +238,7 @@ func TestWithoutAnOwner(t *testing.T) {
 	if n := len(w.p.Requests(wechattest.Config)); n != 0 {
 		t.Errorf("%d questions", n)
 	}
-	w.stop()
+	w.Stop()
 }
 
 // Each message is taken once and in its place, also where an answer brings it twenty times, or the whole past.
@@ -256,16 +256,16 @@ func TestBatchesOfEveryShape(t *testing.T) {
 		}
 		w.say(want[i])
 	}
-	w.until("all of them", func() bool { return slices.Contains(w.texts(), "m29") })
-	if got := w.texts(); !slices.Equal(got, want) {
+	w.Until("all of them", func() bool { return slices.Contains(w.Texts(), "m29") })
+	if got := w.Texts(); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
 	w.p.Inject(wechattest.Fault{Route: wechattest.Updates, Reverse: true})
 	w.p.Release()
 	w.say("a")
 	w.say("b")
-	w.await(32)
-	w.stop()
+	w.Await(32)
+	w.Stop()
 }
 
 // The platform hears of nothing that is not kept, and a restart goes on from what was.
@@ -273,26 +273,22 @@ func TestTheCursorIsNeverAhead(t *testing.T) {
 	w := newWorld(t, wechattest.Options{})
 	w.start()
 	w.say("first")
-	w.await(1)
-	w.mu.Lock()
-	w.full = true
-	w.mu.Unlock()
+	w.Await(1)
+	w.Fill(true)
 	second := w.say("second")
-	w.until("a try to keep it", func() bool { return strings.Contains(w.logged(), "cannot be kept") })
-	w.stop()
+	w.Until("a try to keep it", func() bool { return strings.Contains(w.Logged(), "cannot be kept") })
+	w.Stop()
 	if w.p.Acked(second) {
 		t.Error("it is acknowledged though it is not kept")
 	}
-	w.mu.Lock()
-	w.full = false
-	w.mu.Unlock()
+	w.Fill(false)
 	w.say("third")
 	w.start()
-	if w.await(3); !slices.Equal(w.texts(), []string{"first", "second", "third"}) {
-		t.Errorf("got %q", w.texts())
+	if w.Await(3); !slices.Equal(w.Texts(), []string{"first", "second", "third"}) {
+		t.Errorf("got %q", w.Texts())
 	}
-	w.until("the acknowledgement", func() bool { return w.p.Acked(second) })
-	w.stop()
+	w.Until("the acknowledgement", func() bool { return w.p.Acked(second) })
+	w.Stop()
 }
 
 // A quiet account costs no commits, and a platform that holds no poll is not asked all the time.
@@ -300,14 +296,12 @@ func TestAQuietAccount(t *testing.T) {
 	w := newWorld(t, wechattest.Options{Hold: time.Nanosecond})
 	w.start(func(a *Adapter) { a.soonest = 20 * time.Millisecond })
 	began := len(w.p.Requests(wechattest.Updates))
-	w.until("some polls", func() bool { return len(w.p.Requests(wechattest.Updates)) >= began+10 })
+	w.Until("some polls", func() bool { return len(w.p.Requests(wechattest.Updates)) >= began+10 })
 	polls := w.p.Requests(wechattest.Updates)
 	if took := polls[began+9].At.Sub(polls[began].At); took < 150*time.Millisecond {
 		t.Errorf("ten polls in %v", took)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.batches) != 0 {
-		t.Errorf("%d commits", len(w.batches))
+	if n := w.Commits(); n != 0 {
+		t.Errorf("%d commits", n)
 	}
 }

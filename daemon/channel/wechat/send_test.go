@@ -18,7 +18,7 @@ func TestWhatSpendsTheToken(t *testing.T) {
 	w := newWorld(t, wechattest.Options{})
 	w.start()
 	w.say("hello")
-	m := w.await(1)[0]
+	m := w.Await(1)[0]
 	first := w.answer("r-0", m, strings.Repeat("1", maxText))
 	first.Last = false
 	second := w.answer("r-1", m, "2")
@@ -53,7 +53,7 @@ func TestWhatSpendsTheToken(t *testing.T) {
 			t.Error("a token that is empty instead of none")
 		}
 	}
-	w.stop()
+	w.Stop()
 }
 
 // Who answers in a group answers whoever wrote there, and goes on in the group.
@@ -61,7 +61,7 @@ func TestWordsForAGroup(t *testing.T) {
 	w := newWorld(t, wechattest.Options{})
 	w.start()
 	w.p.Say(w.bot.ID, "someone", "hi", wechattest.InGroup("g"))
-	m := w.await(1)[0]
+	m := w.Await(1)[0]
 	rest := w.answer("r-1", m, "rest")
 	rest.First = false
 	for _, out := range []channel.Outgoing{w.answer("r-0", m, "first"), rest} {
@@ -72,7 +72,7 @@ func TestWordsForAGroup(t *testing.T) {
 	if got := w.p.Shown(w.bot.ID, "g"); !slices.Equal(got, []string{"first", "rest"}) {
 		t.Errorf("the group sees %q", got)
 	}
-	w.stop()
+	w.Stop()
 }
 
 // What becomes of a part that the platform does not simply take.
@@ -127,7 +127,7 @@ func tryTwice(t *testing.T, fault wechattest.Fault, want string) {
 	if got != want {
 		t.Fatalf("the first try is %s: %v", got, err)
 	}
-	if strings.Contains(w.logged(), w.bot.Token) || err != nil && strings.Contains(err.Error(), w.bot.Token) {
+	if strings.Contains(w.Logged(), w.bot.Token) || err != nil && strings.Contains(err.Error(), w.bot.Token) {
 		t.Error("the token is shown")
 	}
 	if _, err := w.send(out); err != nil {
@@ -139,9 +139,9 @@ func tryTwice(t *testing.T, fault wechattest.Fault, want string) {
 	if slices.Contains(w.p.Dialed(), "evil.qq.com") {
 		t.Error("it went where an answer said")
 	}
-	doubted := slices.ContainsFunc(w.heard(), func(c string) bool { return strings.Contains(c, "tried again") })
+	doubted := slices.ContainsFunc(w.Heard(), func(c string) bool { return strings.Contains(c, "tried again") })
 	if doubted != (want == "again" && fault.Ret != -14) {
-		t.Errorf("contacts %q", w.heard())
+		t.Errorf("contacts %q", w.Heard())
 	}
 }
 
@@ -150,7 +150,7 @@ func TestARetryCarriesTheTokenAgain(t *testing.T) {
 	w := newWorld(t, wechattest.Options{})
 	w.start()
 	w.say("hello")
-	out := w.answer("r-0", w.await(1)[0], "answer")
+	out := w.answer("r-0", w.Await(1)[0], "answer")
 	w.p.Inject(wechattest.Fault{Route: wechattest.Send, Status: 503, Late: true}, wechattest.Fault{Route: wechattest.Send, Cut: true})
 	for try := range 3 {
 		if _, err := w.send(out); (err == nil) != (try == 2) {
@@ -161,7 +161,7 @@ func TestARetryCarriesTheTokenAgain(t *testing.T) {
 	if len(sent) != 1 || sent[0].Token != out.ReplyHandle || sent[0].Repeats != 1 || sent[0].Dropped {
 		t.Errorf("sent %+v", sent)
 	}
-	w.stop()
+	w.Stop()
 }
 
 // A refusal is logged by its code. The platform's words are not: they may quote the token, or the message.
@@ -173,7 +173,7 @@ func TestRefusalsAreLogged(t *testing.T) {
 	if !errors.Is(err, channel.ErrRefused) || strings.Contains(err.Error(), "prepare") {
 		t.Errorf("it is refused with %v", err)
 	}
-	if log := w.logged(); !strings.Contains(log, "code=-2") || strings.Contains(log, "prepare failed") || strings.Contains(log, w.bot.Token) {
+	if log := w.Logged(); !strings.Contains(log, "code=-2") || strings.Contains(log, "prepare failed") || strings.Contains(log, w.bot.Token) {
 		t.Errorf("log: %s", log)
 	}
 }

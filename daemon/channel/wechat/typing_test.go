@@ -31,7 +31,7 @@ func TestTyping(t *testing.T) {
 	w := newWorld(t, wechattest.Options{})
 	w.make()
 	stop := w.types("token")
-	w.until("some signs", func() bool { return len(w.p.Typings()) >= 3 })
+	w.Until("some signs", func() bool { return len(w.p.Typings()) >= 3 })
 	stop()
 	all := w.p.Typings()
 	for i, sign := range all {
@@ -63,8 +63,8 @@ func TestTypingThatFails(t *testing.T) {
 		case <-time.After(limit):
 			t.Fatalf("%+v: it goes on", fault)
 		}
-		if len(w.p.Typings()) != 0 || len(w.heard()) != 0 {
-			t.Errorf("%+v: typing %+v, contacts %q", fault, w.p.Typings(), w.heard())
+		if len(w.p.Typings()) != 0 || len(w.Heard()) != 0 {
+			t.Errorf("%+v: typing %+v, contacts %q", fault, w.p.Typings(), w.Heard())
 		}
 	}
 }
@@ -75,7 +75,7 @@ func TestTypingThatHangs(t *testing.T) {
 	w.make(func(a *Adapter) { a.hush = 20 * time.Millisecond })
 	w.p.Inject(wechattest.Fault{Route: wechattest.Type, Delay: time.Hour, Times: -1})
 	stop := w.types("token")
-	w.until("the first sign", func() bool { return len(w.p.Requests(wechattest.Type)) == 1 })
+	w.Until("the first sign", func() bool { return len(w.p.Requests(wechattest.Type)) == 1 })
 	began := time.Now()
 	stop()
 	if took := time.Since(began); took > limit/2 {

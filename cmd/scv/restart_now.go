@@ -57,6 +57,9 @@ func (a *app) notKept(k *keeper) error {
 		start = a.command("start")
 	}
 	if _, held := service.HolderOf(k.home); !held {
+		if err := a.noneServes(); err != nil {
+			return err
+		}
 		return failf(exitNoDaemon, "start it: "+start, "no daemon is running for %s", line(k.home))
 	}
 	return failf(exitFailed, "into a new release: "+a.command("restart --when-idle")+"; else "+a.command("stop")+", and "+start,

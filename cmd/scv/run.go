@@ -62,6 +62,9 @@ func restartable(o *daemon.Options, b booted) error {
 	release := thisRelease()
 	o.Args, o.Commit, o.Schema, o.Stderr = os.Args, release.Commit, release.Schema, os.Stderr
 	o.Start, o.Signals = b.start, b.signals
+	if b.start.Home != "" { // the one we hold: its name may lead elsewhere by now
+		o.Home = b.start.Home
+	}
 	if o.Start.Binary == "" {
 		own, err := restart.OwnPath(os.Args[0], o.Getenv("PATH"))
 		if err != nil {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 
 	"scv/daemon/service"
@@ -32,6 +34,9 @@ func (c *stopCmd) Run(a *app) error {
 	}
 	h, held := service.HolderOf(k.home)
 	if !held {
+		if err := a.noneServes(); err != nil {
+			return err
+		}
 		if !stopped {
 			a.say("no daemon runs for %s", line(k.home))
 		}
@@ -51,6 +56,20 @@ func (c *stopCmd) Run(a *app) error {
 		return failf(exitFailed, "stop it where it is kept running", "somebody has started it again, pid %d", again.PID)
 	}
 	return nil
+}
+
+// noneServes is nil if no daemon can be reached either. That daemon.lock names none is no proof: it may be another
+// user's, or spoilt.
+func (a *app) noneServes() error {
+	status, err := a.askOnce(a.ctx)
+	switch {
+	case errors.Is(err, bus.ErrNoDaemon):
+		return nil
+	case err != nil:
+		return a.explain(err)
+	}
+	return failf(exitFailed, fmt.Sprintf("end it: kill %d", status.PID),
+		"a daemon serves here with pid %d, but daemon.lock does not name it, so it is not certain that it is this one", status.PID)
 }
 
 // stopUnit stops what the manager keeps, if it is there and keeps anything. Without a unit it is not asked.

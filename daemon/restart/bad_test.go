@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -129,6 +130,7 @@ func TestRefusedReleases(t *testing.T) {
 			must(t, os.WriteFile(program, []byte("#!/bin/sh\nexec sleep 60\n"), 0o755))
 		}, "does not run, or is no scv"},
 		{"gone", nil, func(t *testing.T, program string) { must(t, os.Remove(program)) }, "no program can be read"},
+		{"a pipe that nobody writes to", nil, pipe, "no program can be read"},
 		{"of an older schema", []string{failpoint.NewerSchema}, func(*testing.T, string) {}, "an older release cannot take over"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -151,6 +153,12 @@ func TestRefusedReleases(t *testing.T) {
 			s.oneOutcome(true, "SCV now runs 2.0.0")
 		})
 	}
+}
+
+// pipe puts a named pipe in the place of a program: whoever opens it waits for a writer.
+func pipe(t *testing.T, program string) {
+	t.Helper()
+	must(t, errors.Join(os.Remove(program), syscall.Mkfifo(program, 0o755)))
 }
 
 // refused asks for a restart that is refused, and changes nothing.

@@ -15,6 +15,7 @@ import (
 
 // Start is what a start of the daemon goes on with.
 type Start struct {
+	Home      string     // the one that is held since an earlier program of this process; "" where it was not carried
 	Lock      *lock.Lock // nil: not taken yet
 	Listener  *os.File   // the socket, open since an earlier program of this process; nil for none
 	Role      lock.Role
@@ -50,7 +51,7 @@ func Boot(w World) *Start {
 	s := &Start{Role: lock.Daemon}
 	home := homeOf(w.Args, environ)
 	if inherits {
-		home, s.Binary, s.Role = c.Home, c.Binary, c.Role
+		home, s.Home, s.Binary, s.Role = c.Home, c.Home, c.Binary, c.Role
 		f := In(home)
 		if file := process.Inherit(c.Lock, f.lock()); file != nil {
 			s.Lock = lock.Inherited(file)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -35,7 +36,7 @@ func TestNoRoomOnTheDisk(t *testing.T) {
 	empty := s.fill()
 	_, err := s.request(wire.RestartWhenIdleCommand{})
 	var refused *wire.Error
-	if !errors.As(err, &refused) || refused.Code != wire.RestartError {
+	if !errors.As(err, &refused) || refused.Code != wire.RestartError || !strings.Contains(refused.Text, "into the home") {
 		t.Errorf("the request on a full disk: %v", err)
 	}
 	empty()

@@ -180,7 +180,7 @@ func writing(text string) func(*os.File) error {
 }
 
 func copyInto(to *os.File, from string) error {
-	in, err := os.Open(from)
+	in, err := openFile(from)
 	if err != nil {
 		return err
 	}

@@ -66,9 +66,29 @@ func sameFile(a, b string) bool {
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
+// errNoFile says that what has a name cannot be a program.
+var errNoFile = errors.New("it is no regular file")
+
+// openFile opens a regular file. Other things may be where a program was: a pipe waits for somebody who writes to
+// it, and a device never ends, so neither is read.
+func openFile(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "read", Path: path, Err: errNoFile}
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
 // HashOf is the SHA-256 of a file, in hex.
 func HashOf(path string) (string, error) {
-	f, err := os.Open(path)
+	f, err := openFile(path)
 	if err != nil {
 		return "", err
 	}
@@ -108,7 +128,7 @@ func mark(path string) string {
 // person has put there since is theirs. False: the new one is still installed.
 func (f Folder) putBack(h Handover) (done bool, err error) {
 	installed, err := HashOf(h.Binary)
-	if err == nil && installed != h.New.SHA256 || h.Old.SHA256 == h.New.SHA256 {
+	if err == nil && installed != h.New.SHA256 || errors.Is(err, errNoFile) || h.Old.SHA256 == h.New.SHA256 {
 		return true, nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

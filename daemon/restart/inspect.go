@@ -38,6 +38,9 @@ func (f Folder) Inspect(ctx context.Context, binary string, procs *process.Table
 	defer func() { _ = os.RemoveAll(folder) }() // what is left goes with the next hand-over
 	program := filepath.Join(folder, "scv")
 	if r.SHA256, err = CopyProgram(binary, program); err != nil {
+		if about := new(fs.PathError); errors.As(err, &about) && about.Path != binary { // it is the copy that fails
+			return r, refused(err, "the installed program cannot be copied into the home to look at it")
+		}
 		return r, refused(err, "no program can be read at %s: install one there first", binary)
 	}
 	if err := unix.Access(binary, unix.X_OK); err != nil { // the copy may be, and that would come out too late

@@ -58,6 +58,29 @@ func TestRestartBehindALink(t *testing.T) {
 	}
 }
 
+// TestTheHomeIsALink: whoever goes on, the new release or after a rollback the old one, goes on in the home that it
+// holds, also where the link by which the daemon was started leads elsewhere by now.
+func TestTheHomeIsALink(t *testing.T) {
+	second := program(t, secondRelease)
+	s := newSite(t, program(t, firstRelease), "bin/scv")
+	link, other := filepath.Join(s.root, "link"), filepath.Join(s.root, "other")
+	must(t, errors.Join(os.Mkdir(other, 0o700), os.Symlink("home", link)))
+	s.startAt(link)
+	pid := s.serves("1.0.0")
+	turn(t, "other", link)
+	s.install(second)
+	s.mustAsk()
+	if got := s.settled("2.0.0"); got != pid {
+		t.Errorf("the pid was %d and is %d", pid, got)
+	}
+	s.install(withFaults(t, second, "restart.boot=crash@1"))
+	s.mustAsk()
+	s.settled("2.0.0")
+	if found, err := os.ReadDir(other); err != nil || len(found) > 0 {
+		t.Errorf("where the link leads there is %v, %v", found, err)
+	}
+}
+
 // TestAWorkingAgentSurvives restarts while an agent is at work on an owner's message: the same process goes on,
 // and its answer reaches who waits for it, once. So it does when it ends in the middle of the restart.
 func TestAWorkingAgentSurvives(t *testing.T) {

@@ -26,6 +26,7 @@ func TestChangedDuringTheWait(t *testing.T) {
 	}{
 		{"replaced", func(t *testing.T, s *site) { s.install(withFaults(t, program(t, secondRelease), "broken.nothing")) }, "was replaced since the restart was agreed"},
 		{"deleted", func(t *testing.T, s *site) { must(t, os.Remove(s.binary)) }, "cannot read the new release"},
+		{"a pipe by now", func(t *testing.T, s *site) { pipe(t, s.binary) }, "cannot read the new release"},
 		{"not executable any more", func(t *testing.T, s *site) { must(t, os.Chmod(s.binary, 0o644)) }, "permission denied"},
 		{"still written to", func(t *testing.T, s *site) {
 			f, err := os.OpenFile(s.binary, os.O_WRONLY, 0)

@@ -122,7 +122,13 @@ func (s *site) start(managed bool) {
 // startAlone starts the daemon so that nobody starts it again: its parent ends at once.
 func (s *site) startAlone() {
 	s.t.Helper()
-	cmd := exec.Command("setsid", "--fork", s.binary, "run", "--home", s.home)
+	s.startAt(s.home)
+}
+
+// startAt starts it with another name of its home.
+func (s *site) startAt(home string) {
+	s.t.Helper()
+	cmd := exec.Command("setsid", "--fork", s.binary, "run", "--home", home)
 	cmd.Env, cmd.Stderr = s.environ(), s.log()
 	if err := cmd.Run(); err != nil {
 		s.t.Fatal(err)

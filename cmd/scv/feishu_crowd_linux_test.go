@@ -103,24 +103,27 @@ func (k *feishuCrowd) signIn() {
 	}
 }
 
-// states waits until every account is in the state that it should be in.
+// states waits until every account is in the state that it should be in. One that flapped for long waits up to
+// a minute, and a tenth more, before it is begun again.
 func (k *feishuCrowd) states(what string, want func(i int) wire.ComponentState) (health []wire.ComponentHealth) {
 	k.t.Helper()
 	c := k.d.client(k.t)
-	until(k.t, what, func() bool {
+	for end := time.Now().Add(90 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		status, err := c.Control(k.t.Context(), wire.StatusCommand{})
-		if err != nil {
-			return false
-		}
 		health = slices.DeleteFunc(status.Components, func(h wire.ComponentHealth) bool { return h.Channel != "feishu" })
+		odd := crowdAccounts - len(health)
 		for i, h := range health { // sorted by id
 			if h.State != want(i) {
-				return false
+				odd++
 			}
 		}
-		return len(health) == crowdAccounts
-	})
-	return health
+		if err == nil && odd == 0 {
+			return health
+		}
+		if time.Now().After(end) {
+			k.t.Fatalf("it never happened: %s; %d are not so, %v", what, odd, err)
+		}
+	}
 }
 
 // round is a second: some lose their connection, some owners write, and a status is asked for again and again.

@@ -43,7 +43,7 @@ func (a *app) watchLooks(json bool, take func(*app) (look, error)) error {
 		} else if key != last {
 			err = shown.append(text, json)
 		} else {
-			err = nil
+			err = readerGone(a.stdout)
 		}
 		if err != nil || !pause(a.ctx, a.pace.watch) {
 			return err

@@ -3,9 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"scv/wire"
 	"scv/wire/bus"
@@ -28,6 +31,33 @@ func TestWatchedDaemonRestarts(t *testing.T) {
 		if got := between(c.err, c.restarts).Error(); !strings.Contains(got, c.says) {
 			t.Errorf("%v, restarts %v: %s", c.err, c.restarts, got)
 		}
+	}
+}
+
+// TestAWatchNobodyReads: a watch ends with its reader, though it has nothing new to say.
+func TestAWatchNobodyReads(t *testing.T) {
+	f := newFake(t)
+	f.onControl(func(wire.Command) (wire.DaemonStatus, error) { return wire.DaemonStatus{Version: "1.0.0", PID: 1}, nil })
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(t.Context(), []string{"--home", f.home, "status", "--watch"}, strings.NewReader(""), w, io.Discard, func(string) string { return "" })
+	}()
+	if _, err := r.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	select {
+	case code := <-ended:
+		if code != exitUnread {
+			t.Errorf("exit %d", code)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("it goes on")
 	}
 }
 

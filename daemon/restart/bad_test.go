@@ -129,6 +129,9 @@ func TestRefusedReleases(t *testing.T) {
 		{"hangs when it is asked", nil, func(t *testing.T, program string) {
 			must(t, os.WriteFile(program, []byte("#!/bin/sh\nexec sleep 60\n"), 0o755))
 		}, "does not run, or is no scv"},
+		{"with a name that is none", nil, func(t *testing.T, program string) {
+			must(t, os.WriteFile(program, []byte("#!/bin/sh\necho '{\"version\":\"2.0.0\\n1.0.0 is bad\",\"schema\":4}'\n"), 0o755))
+		}, "does not run, or is no scv"},
 		{"gone", nil, func(t *testing.T, program string) { must(t, os.Remove(program)) }, "no program can be read"},
 		{"a pipe that nobody writes to", nil, pipe, "no program can be read"},
 		{"of an older schema", []string{failpoint.NewerSchema}, func(*testing.T, string) {}, "an older release cannot take over"},

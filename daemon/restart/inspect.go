@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -60,11 +61,18 @@ func (f Folder) Inspect(ctx context.Context, binary string, procs *process.Table
 	if err == nil {
 		err = json.Unmarshal(out, &said)
 	}
-	if err != nil || said.Version == "" || said.Schema == 0 {
+	if err != nil || !isName(said.Version) || said.Commit != "" && !isName(said.Commit) || said.Schema == 0 {
 		return r, refused(err, "what is installed at %s does not run, or is no scv: it was asked for its build-info", binary)
 	}
 	r.Version, r.Commit, r.Schema = said.Version, said.Commit, said.Schema
 	return r, nil
+}
+
+// isName reports whether a release may be called so in a line for people.
+func isName(s string) bool {
+	const most = 128 // bytes
+	odd := func(r rune) bool { return r <= ' ' || r > '~' }
+	return s != "" && len(s) <= most && strings.IndexFunc(s, odd) < 0
 }
 
 // refused is a refusal for who asked, with its cause for the log.

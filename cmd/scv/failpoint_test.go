@@ -93,10 +93,39 @@ func planned(t *testing.T, program, point, mode string, at int, seed uint64) {
 	m.conclude(t, startDaemon(t, home))
 }
 
-// prelude leaves something for the fault to happen at: a socket of a daemon that was killed.
+// prelude leaves something for the fault to happen at: a socket of a daemon that was killed, or a run of its.
 func prelude(t *testing.T, point, home string) {
-	if point == failpoint.SocketRemove {
+	t.Helper()
+	switch point {
+	case failpoint.SocketRemove:
 		startDaemon(t, home).kill()
+	case failpoint.Signal:
+		leaveOrphan(t, home)
+	}
+}
+
+// leaveOrphan leaves a run of a daemon that was killed, which the next one stops once it has been listed for a while.
+func leaveOrphan(t *testing.T, home string) {
+	t.Helper()
+	file := filepath.Join(home, "config.toml")
+	usual, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(file, []byte("[agents.stays]\ncommand = [\"sleep\", \"300\"]\n"), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := startDaemon(t, home)
+	c := d.client(t)
+	if _, err := c.DelegationStart(t.Context(), wire.DelegationStart{Agent: "stays", Prompt: "x", Cwd: home}); err != nil {
+		t.Fatal(err)
+	}
+	entries(t, c, 20*time.Second, func(runs []wire.DelegationInfo) bool {
+		return len(runs) == 1 && runs[0].PID > 1
+	})
+	d.kill()
+	if err := os.WriteFile(file, usual, 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -44,11 +44,13 @@ func reuse(t *testing.T, n int) {
 	if err != nil {
 		t.Skip("no sleep")
 	}
-	if self, err := Self(); err != nil || self.Serial == 0 {
+	self, err := Self()
+	numbered := err == nil && self.Serial != 0
+	if !numbered {
 		t.Log("this kernel does not number its processes: within one tick nothing tells them apart")
 	}
-	sameTick := 0
-	for range n {
+	sameTick, all := 0, 0
+	for ; all < n || numbered && sameTick == 0 && all < 20*n; all++ { // a busy machine seldom gets two into a tick
 		recorded, decoy := forceReuse(t, Spec{Path: sleep, Args: []string{"60"}})
 		id := decoy.ID()
 		if id.Start == recorded.Start {
@@ -72,8 +74,8 @@ func reuse(t *testing.T, n int) {
 		stop(t, Run{Leader: id, Group: id.PID})
 		wait(t, decoy)
 	}
-	t.Logf("%d pids used again, %d of them within one tick", n, sameTick)
-	if self, _ := Self(); sameTick == 0 && self.Serial != 0 {
+	t.Logf("%d pids used again, %d of them within one tick", all, sameTick)
+	if sameTick == 0 && numbered {
 		t.Error("none was within one tick: the test tests too little")
 	}
 }

@@ -128,7 +128,7 @@ func (b *Outbox) pack(row store.OutboundRow, limit int) (p parcel, err error) {
 	p.out = channel.Outgoing{
 		ClientID: fmt.Sprintf("%s-%d", o.ClientID, p.part), Chat: o.Chat, Kind: kind,
 		InReplyTo: o.InReplyTo, ReplyHandle: o.ReplyHandle,
-		First: p.part == 0 || text == "" && p.part == 1, Last: p.part == all-1,
+		First: o.NextPart == 0, Last: p.part == all-1,
 	}
 	if n := p.part - len(parts); n >= 0 {
 		p.file, p.number = &o.Files[n], n

@@ -124,6 +124,33 @@ func TestFilesAlone(t *testing.T) {
 	})
 }
 
+// One send of an answer is its first, whatever that is and whatever became of it: a platform may take no second one on
+// the same handle, as WeChat does, which shows that to nobody.
+func TestOneSendIsTheFirst(t *testing.T) {
+	for name, answer := range map[string]func(context.Context, channel.Outgoing) (channel.Receipt, error){
+		"taken": accept, "refused": refuseText,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				p := w.platforms[a]
+				p.most = 100
+				w.queue(a, w.withFiles("r", "", "A", "B"))
+				p.become(refuse)
+				w.queue(a, text("old", "held"))
+				p.become(answer)
+				w.queue(a, w.withFiles("r2", "", "C", "D"))
+				var first []string
+				for _, out := range p.handed() {
+					if out.First {
+						first = append(first, out.ClientID)
+					}
+				}
+				w.same(first, "r-1", "old-0", "r2-0")
+			})
+		})
+	}
+}
+
 func refuseText(ctx context.Context, out channel.Outgoing) (channel.Receipt, error) {
 	if out.File == nil {
 		return refuse(ctx, out)

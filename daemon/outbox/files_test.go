@@ -175,7 +175,12 @@ func TestRefusedTextDropsItsFiles(t *testing.T) {
 	})
 }
 
-// A refused file is passed over, wherever it stands.
+// missing is what the chat reads of a part of an answer that was the n-th file and could not be sent.
+func missing(id string, part, n int) string {
+	return fmt.Sprintf("%s-%dn-0 The file %d.txt could not be sent to this chat. last", id, part, n)
+}
+
+// A refused file is passed over, wherever it stands, and the chat hears of it.
 func TestRefusedFileIsPassedOver(t *testing.T) {
 	inBubble(t, func(w *world) {
 		p := w.platforms[a]
@@ -188,7 +193,7 @@ func TestRefusedFileIsPassedOver(t *testing.T) {
 				return accept(ctx, out)
 			})
 			w.queue(a, w.withFiles(id, "words", "A", "B", "C"))
-			w.same(*got, id+"-0 words", id+"-1 0.txt=A", id+"-2 1.txt=B", id+"-3 2.txt=C last")
+			w.same(*got, id+"-0 words", id+"-1 0.txt=A", id+"-2 1.txt=B", id+"-3 2.txt=C last", missing(id, n+1, n))
 			if waiting, held := w.left(a); len(waiting)+len(held) != 0 || w.copies(id) {
 				t.Errorf("%s: waiting %q, held %q, copies %v", id, waiting, held, w.copies(id))
 			}
@@ -246,7 +251,7 @@ func TestFileThatIsNoneOfOurs(t *testing.T) {
 				damage(w, &out)
 				got := w.reading(p, accept)
 				w.queue(a, out, text("n", "next"))
-				w.same(*got, out.ClientID+"-0 words", "n-0 next last")
+				w.same(*got, out.ClientID+"-0 words", "n-0 next last", missing(out.ClientID, 1, 0))
 				if waiting, _ := w.left(a); len(waiting) != 0 {
 					t.Errorf("waiting %q", waiting)
 				}
@@ -262,7 +267,7 @@ func TestLargestFile(t *testing.T) {
 		p.most = 5
 		got := w.reading(p, accept)
 		w.queue(a, w.withFiles("r", "", "four", "five5", "sixsix"))
-		w.same(*got, "r-1 0.txt=four", "r-2 1.txt=five5")
+		w.same(*got, "r-1 0.txt=four", "r-2 1.txt=five5", missing("r", 3, 2))
 	})
 }
 

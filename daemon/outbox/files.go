@@ -29,14 +29,12 @@ func (b *Outbox) attach(adapter channel.Adapter, row store.OutboundRow, p *parce
 	return nil
 }
 
-// passed goes on with what comes after a part that is not sent. Of a file the chat is told: the answer may speak of it, or
-// be nothing else.
+// passed goes on with what comes after a file that is not sent. The chat is told: the answer may speak of it, or be
+// nothing else.
 func (b *Outbox) passed(ctx context.Context, row store.OutboundRow, p parcel) error {
 	err := b.o.Store.Deliver(ctx, func(tx *store.Delivery) error {
-		if p.file != nil {
-			if _, err := tx.AddOutbound(row.Account, notSent(row, p)); err != nil {
-				return err
-			}
+		if _, err := tx.AddOutbound(row.Account, notSent(row, p)); err != nil {
+			return err
 		}
 		return next(tx, row, p)
 	})

@@ -77,6 +77,14 @@ func TestWeChatLoginBesideADaemon(t *testing.T) {
 		!strings.Contains(got.errOut, "channels logout wechat:work") {
 		t.Errorf("as another bot: %+v", got)
 	}
+	for what, plan := range map[string]wechattest.SignIn{
+		"https://sh-ilinkai.weixin.qq.com": {Bot: bot, BaseURL: "https://sh-ilinkai.weixin.qq.com"},
+		"somebody@im.wechat":               {Bot: wechattest.Bot{ID: bot.ID, Owner: "somebody@im.wechat"}},
+	} {
+		if got := login(plan); got.code != exitFailed || !strings.Contains(got.errOut, what) {
+			t.Errorf("what is another than before is not said: %s is not in %+v", what, got)
+		}
+	}
 	if got := login(wechattest.SignIn{Bot: bot}); got.code != 0 || !strings.Contains(got.errOut, "signed in already") {
 		t.Errorf("as the same bot: %+v", got)
 	}

@@ -322,3 +322,16 @@ func TestACursorThatMovesByItself(t *testing.T) {
 	}
 	w.Stop()
 }
+
+// An account whose messages cannot be kept hears nothing, and says so until they can.
+func TestWhatCannotBeKeptIsNoContact(t *testing.T) {
+	w := newWorld(t, wechattest.Options{Hold: time.Hour})
+	w.start()
+	w.Fill(true)
+	w.say("hello")
+	w.Hears("its messages cannot be kept")
+	w.Fill(false)
+	w.Await(1)
+	w.Until("a fresh contact", func() bool { heard := w.Heard(); return heard[len(heard)-1] == "" })
+	w.Stop()
+}

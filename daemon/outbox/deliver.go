@@ -13,9 +13,9 @@ import (
 )
 
 // drain sends the account's queue until it is empty, the adapter is gone, or ctx ends. A head that
-// cannot be sent holds what is behind it: order is part of the promise.
+// cannot be sent holds what is behind it: order is part of the promise. Only a file lets the others pass.
 func (b *Outbox) drain(ctx context.Context, account string) {
-	delay := firstDelay
+	delay, vain := firstDelay, 0
 	alone := uint64(0) // the message that goes without what is held: with that it was refused
 	for ctx.Err() == nil {
 		row, more, err := b.head(account)
@@ -28,12 +28,16 @@ func (b *Outbox) drain(ctx context.Context, account string) {
 			return
 		}
 		if err = b.deliver(ctx, account, adapter, row, row.Seq == alone); err == nil {
-			delay = firstDelay
+			delay, vain = firstDelay, 0
 			continue
 		}
 		if errors.Is(err, errLoad) {
 			alone = row.Seq
 			continue
+		}
+		if vain++; vain >= fileTries && errors.Is(err, errFile) {
+			vain = 0
+			err = errors.Join(err, b.behind(ctx, row))
 		}
 		if ctx.Err() != nil {
 			return
@@ -84,6 +88,8 @@ func (b *Outbox) deliver(ctx context.Context, account string, adapter channel.Ad
 	case errors.Is(err, channel.ErrRefused):
 		b.o.Log.Warn("the platform refused a message", "account", account, "kind", p.out.Kind)
 		err = b.refused(ctx, row, p)
+	case p.file != nil:
+		return fmt.Errorf("cannot send to %q: %w: %w", account, errFile, err)
 	default:
 		return fmt.Errorf("cannot send to %q: %w", account, err)
 	}

@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"scv/daemon/channel"
@@ -27,6 +28,21 @@ func (b *Outbox) attach(adapter channel.Adapter, row store.OutboundRow, p *parce
 	}
 	p.out.File = &channel.Upload{Path: path, Name: p.file.Name, Kind: kind, Size: p.file.Size}
 	return nil
+}
+
+// errFile is what came of a file for now. It may go on for long where all else gets through: a platform keeps files
+// elsewhere.
+var errFile = errors.New("the file is not sent yet")
+
+// behind puts what is left of a message, whose next part is a file, behind those of its account.
+func (b *Outbox) behind(ctx context.Context, row store.OutboundRow) error {
+	return b.o.Store.Deliver(ctx, func(tx *store.Delivery) error {
+		if err := tx.DeleteOutbound(row.Account, row.Seq); err != nil {
+			return err
+		}
+		_, err := tx.AddOutbound(row.Account, row.Outbound)
+		return err
+	})
 }
 
 // passed goes on with what comes after a file that is not sent. The chat is told: the answer may speak of it, or be

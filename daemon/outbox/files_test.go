@@ -231,6 +231,33 @@ func TestFileIsTriedAgain(t *testing.T) {
 	})
 }
 
+// A file that cannot be handed over for long keeps no other message back, and is sent once it can be.
+func TestFileLetsTheOthersPass(t *testing.T) {
+	inBubble(t, func(w *world) {
+		p := w.platforms[a]
+		p.most = 100
+		got := w.reading(p, func(ctx context.Context, out channel.Outgoing) (channel.Receipt, error) {
+			if out.File != nil {
+				return channel.Receipt{}, errCut
+			}
+			return accept(ctx, out)
+		})
+		w.queue(a, w.withFiles("r", "words", "A", "B"), text("n", "next"))
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if seen := *got; len(seen) < 20 || !slices.Equal(seen[:5], []string{"r-0 words", "r-1 0.txt=A", "r-1 0.txt=A", "r-1 0.txt=A", "n-0 next last"}) {
+			t.Errorf("handed over: %q", seen)
+		}
+		got = w.reading(p, accept)
+		time.Sleep(maxDelay)
+		synctest.Wait()
+		w.same(*got, "r-1 0.txt=A", "r-2 1.txt=B last")
+		if waiting, _ := w.left(a); len(waiting) != 0 || w.copies("r") {
+			t.Errorf("waiting %q, copies %v", waiting, w.copies("r"))
+		}
+	})
+}
+
 // What a damaged record names, what is gone, what is too large and what nobody carries is never handed over.
 func TestFileThatIsNoneOfOurs(t *testing.T) {
 	for name, damage := range map[string]func(w *world, out *store.Outbound){

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,7 +73,7 @@ func (c *delegateCmd) folder() (string, error) {
 // task is the prompt as given, or what stdin says for "-".
 func (a *app) task(prompt string) (string, error) {
 	if prompt == "-" {
-		b, err := io.ReadAll(io.LimitReader(a.stdin, wire.MaxPrompt+1))
+		b, err := readAll(a.ctx, a.stdin, wire.MaxPrompt)
 		if err != nil {
 			return "", fmt.Errorf("cannot read the task from stdin: %w", err)
 		}

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -110,7 +109,7 @@ func EncodeCommand(c Command) ([]byte, error) {
 func encode(v any, opts ...json.Options) ([]byte, error) {
 	b, err := json.Marshal(v, opts...)
 	if err != nil {
-		return nil, fmt.Errorf("cannot encode a %T as JSON: a string in it is not UTF-8", v)
+		return nil, errors.New("the request has text that is not UTF-8, so it was not sent")
 	}
 	return b, nil
 }

@@ -17,6 +17,8 @@ type channelsCmds struct {
 	Logout  channelsLogout  `cmd:"" help:"Stop one account and remove its credentials and state."`
 }
 
+func (*channelsCmds) Help() string { return listsAlone("channels") }
+
 type channelsList struct {
 	JSON bool `help:"Print an array of ComponentHealth."`
 }

@@ -142,7 +142,7 @@ func (a *app) secret(prompt string) (string, error) {
 		return a.hidden(prompt, int(keys.Fd()))
 	}
 	read := bufio.NewReader(io.LimitReader(a.stdin, maxSecretLine))
-	first, err := read.ReadString('\n')
+	first, err := awaited(a.ctx, func() (string, error) { return read.ReadString('\n') })
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", fmt.Errorf("cannot read the secret: %w", err)
 	}
@@ -152,8 +152,7 @@ func (a *app) secret(prompt string) (string, error) {
 	return first, nil
 }
 
-// hidden reads a line of a terminal that shows nothing meanwhile. The read cannot be interrupted: where the context
-// ends first the terminal shows again, and the reader ends with the process.
+// hidden reads a line of a terminal that shows nothing meanwhile. Where the context ends first the terminal shows again.
 func (a *app) hidden(prompt string, terminal int) (string, error) {
 	before, err := term.GetState(terminal)
 	if err != nil {
@@ -161,23 +160,13 @@ func (a *app) hidden(prompt string, terminal int) (string, error) {
 	}
 	fmt.Fprint(a.stderr, prompt)
 	defer fmt.Fprintln(a.stderr)
-	type typed struct {
-		text []byte
-		err  error
-	}
-	done := make(chan typed, 1)
-	go func() {
-		text, err := term.ReadPassword(terminal)
-		done <- typed{text, err}
-	}()
-	select {
-	case <-a.ctx.Done():
+	text, err := awaited(a.ctx, func() ([]byte, error) { return term.ReadPassword(terminal) })
+	switch {
+	case a.ctx.Err() != nil:
 		_ = term.Restore(terminal, before) // there is nobody to tell
 		return "", errInterrupted
-	case got := <-done:
-		if got.err != nil {
-			return "", fmt.Errorf("cannot read the secret: %w", got.err)
-		}
-		return strings.TrimSpace(string(got.text)), nil
+	case err != nil:
+		return "", fmt.Errorf("cannot read the secret: %w", err)
 	}
+	return strings.TrimSpace(string(text)), nil
 }

@@ -101,26 +101,16 @@ func (a *app) scanWeChat(platform wechat.Platform, origin string) (wechat.Creden
 	return now, a.signInFailed(err)
 }
 
-// number asks for what the phone shows. The read of a terminal cannot be interrupted: where ctx ends first, its
-// reader ends with the process.
+// number asks for what the phone shows.
 func (a *app) number(ctx context.Context, from *bufio.Reader, prompt string) (string, error) {
 	fmt.Fprint(a.stderr, prompt)
-	type typed struct {
-		text string
-		err  error
-	}
-	done := make(chan typed, 1)
-	go func() {
-		text, err := from.ReadString('\n')
-		done <- typed{strings.TrimSpace(text), err}
-	}()
-	select {
-	case <-ctx.Done():
+	text, err := awaited(ctx, func() (string, error) { return from.ReadString('\n') })
+	text = strings.TrimSpace(text)
+	switch {
+	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
-	case got := <-done:
-		if got.text == "" && got.err != nil {
-			return "", errors.New("the phone shows a number, and nobody types it here")
-		}
-		return got.text, nil
+	case text == "" && err != nil:
+		return "", errors.New("the phone shows a number, and nobody types it here")
 	}
+	return text, nil
 }

@@ -56,12 +56,19 @@ func (c *chatCmd) Run(a *app) error {
 func (a *app) sendLines(timeout time.Duration) error {
 	lines := a.inputLines()
 	failed := false
-	for lines.Scan() {
+	for {
+		more, err := awaited(a.ctx, func() (bool, error) { return lines.Scan(), nil })
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
 		text := strings.TrimSpace(lines.Text())
 		if text == "" {
 			continue
 		}
-		err := a.sendOne(text, timeout)
+		err = a.sendOne(text, timeout)
 		var quiet ended
 		switch {
 		case errors.As(err, &quiet):

@@ -50,6 +50,10 @@ func TestUsage(t *testing.T) {
 		"channels set a:b --enable --disable": "try: scv channels set",
 		"chat --timeout 0s --send x":          "try: scv chat",
 		"store":                               "try: scv store --help",
+		"channels lsit":                       "lsit, did you mean \"list\"?\ntry: scv channels --help",
+		"questions shwo 0123456789ab":         "shwo, did you mean \"show\"?\ntry: scv questions --help",
+		"questions 0123456789ab":              "0123456789ab\ntry: scv questions --help",
+		"delegations list x":                  "x\ntry: scv delegations list --help",
 	} {
 		got := at(t, t.TempDir()).scv(strings.Fields(args)...)
 		if got.code != 2 || !strings.HasPrefix(got.errOut, "scv: ") || !strings.Contains(got.errOut, want) || got.out != "" {

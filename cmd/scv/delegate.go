@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,7 +28,7 @@ func (*delegateCmd) Help() string {
 		"Exit code: 0 answered, 1 failed or stopped, 3 no daemon."
 }
 
-func (*delegateCmd) example() string { return `scv delegate codex "Fix the failing test"` }
+func (*delegateCmd) example() string { return `scv delegate AGENT "Fix the failing test"` }
 func (*delegateCmd) stray() string   { return "put the task in quotes" }
 
 func (c *delegateCmd) Run(a *app) error {
@@ -45,7 +44,7 @@ func (c *delegateCmd) Run(a *app) error {
 	if c.Agent == "" || c.Prompt == "" {
 		return failf(exitUsage, "try: "+c.exampleHere(a), "give an agent and a task")
 	}
-	prompt, err := a.task(string(c.Prompt))
+	prompt, err := c.task(a)
 	if err != nil {
 		return err
 	}
@@ -72,9 +71,10 @@ func (c *delegateCmd) folder() (string, error) {
 }
 
 // task is the prompt as given, or what stdin says for "-".
-func (a *app) task(prompt string) (string, error) {
+func (c *delegateCmd) task(a *app) (string, error) {
+	prompt := string(c.Prompt)
 	if prompt == "-" {
-		b, err := io.ReadAll(io.LimitReader(a.stdin, wire.MaxPrompt+1))
+		b, err := readAll(a.ctx, a.stdin, wire.MaxPrompt)
 		if err != nil {
 			return "", fmt.Errorf("cannot read the task from stdin: %w", err)
 		}
@@ -82,7 +82,7 @@ func (a *app) task(prompt string) (string, error) {
 	}
 	switch {
 	case strings.TrimSpace(prompt) == "":
-		return "", failf(exitUsage, "try: "+new(delegateCmd).example(), "the task is empty")
+		return "", failf(exitUsage, "try: "+c.exampleHere(a), "the task is empty")
 	case len(prompt) > wire.MaxPrompt:
 		return "", failf(exitUsage, "put what is long into a file and name that", "the task is longer than %d KiB", wire.MaxPrompt>>10)
 	case !utf8.ValidString(prompt):

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,14 +49,18 @@ func (c *delegateCmd) here(a *app, prompt, folder string) error {
 }
 
 // exampleHere is the example with an agent that there is: the one that was named, else the first of config.toml.
+// A task that stands in the place of the agent is none.
 func (c *delegateCmd) exampleHere(a *app) string {
-	name := c.Agent
-	if home, err := a.home(); err == nil && name == "" {
+	name := "AGENT"
+	if home, err := a.home(); err == nil {
 		if cfg, err := config.Load(home); err == nil && len(cfg.Agents) > 0 {
 			name = slices.Min(slices.Collect(maps.Keys(cfg.Agents)))
+			if _, known := cfg.Agents[c.Agent]; known {
+				name = c.Agent
+			}
 		}
 	}
-	return strings.Replace(c.example(), "codex", cmp.Or(name, "codex"), 1)
+	return strings.Replace(c.example(), "AGENT", name, 1)
 }
 
 // driver is the agent as config.toml has it. We run it with our own environment, not the daemon's.

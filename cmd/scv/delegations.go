@@ -13,6 +13,8 @@ type delegationCmds struct {
 	Kill delegationKill `cmd:"" help:"Stop one run, or every orphaned one."`
 }
 
+func (*delegationCmds) Help() string { return listsAlone("delegations") }
+
 type delegationList struct {
 	All   bool   `help:"Also orphans that await clean-up."`
 	JSON  bool   `help:"Print the daemon's own answer (DelegationSummary; with --why DelegationEvidence)."`

@@ -144,5 +144,5 @@ func (p *patient) lookAtDaemon() []finding {
 			found = append(found, finding{"account", shaky, h.ID + " is " + string(h.State) + ": " + orDash(h.Error), "see " + p.a.command("channels")})
 		}
 	}
-	return found
+	return append(found, p.lookAtNotify(status.Components)...)
 }

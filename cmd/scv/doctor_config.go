@@ -2,8 +2,10 @@ package main
 
 import (
 	"path/filepath"
+	"slices"
 
 	"scv/daemon/config"
+	"scv/wire"
 )
 
 // lookAtConfig reads config.toml as a daemon would at its start.
@@ -18,6 +20,25 @@ func (p *patient) lookAtConfig() []finding {
 		}
 	}
 	return []finding{{"config", fine, "can be used", ""}}
+}
+
+// lookAtNotify looks for the accounts that [notify] names among those of the daemon: one that is misspelt, or
+// not signed in yet, is passed over in silence whenever the owner is asked something.
+func (p *patient) lookAtNotify(accounts []wire.ComponentHealth) []finding {
+	cfg, err := config.Load(p.home)
+	if err != nil {
+		return nil // told already
+	}
+	var found []finding
+	for _, id := range cfg.Notify.Owner {
+		if !slices.ContainsFunc(accounts, func(h wire.ComponentHealth) bool { return h.ID == id }) {
+			found = append(found, finding{
+				"config", shaky, "[notify] names " + id + ", and there is no such account, so nothing is asked or told there",
+				"compare it with " + p.a.command("channels") + ", and mend owner in " + filepath.Join(p.home, config.Name) + ", then: " + p.a.command("reload"),
+			})
+		}
+	}
+	return found
 }
 
 // lookAtAgents looks for the configured programs on the PATH of this shell.

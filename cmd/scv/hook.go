@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -54,7 +53,7 @@ type (
 // Run ends with 0 or 2 and nothing else: an agent takes every other exit code of a hook for a mishap, and
 // goes on without its decision.
 func (c *hookPermission) Run(a *app) error {
-	in, err := readHook(a.stdin)
+	in, err := readHook(a)
 	if err != nil {
 		return unanswered(fmt.Errorf("denied, since the hook cannot be understood: %w", err))
 	}
@@ -70,9 +69,11 @@ func (c *hookPermission) Run(a *app) error {
 	return nil
 }
 
-func readHook(r io.Reader) (in hookInput, err error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxHookInput+1))
+func readHook(a *app) (in hookInput, err error) {
+	text, err := readAll(a.ctx, a.stdin, maxHookInput)
 	switch {
+	case a.ctx.Err() != nil:
+		return in, errInterrupted
 	case err != nil:
 		return in, fmt.Errorf("cannot read it: %w", err)
 	case len(text) > maxHookInput:

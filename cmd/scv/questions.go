@@ -12,6 +12,8 @@ type questionsCmds struct {
 	Show questionsShow `cmd:"" help:"Show one question and how it was answered."`
 }
 
+func (*questionsCmds) Help() string { return listsAlone("questions") }
+
 type questionsList struct {
 	All  bool `help:"Also those that ended within 24 hours."`
 	JSON bool `help:"Print the daemon's own answer (ConfirmList)."`

@@ -3,7 +3,9 @@ package main
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -18,6 +20,9 @@ func usage(err error) error {
 		if node := parse.Context.Selected(); node != nil {
 			try = node.FullPath() + " --help"
 			verb := node.Target.Addr().Interface()
+			if group := node.Parent; group.DefaultCmd == node && strings.HasPrefix(told, strayWord) && !slices.Contains(parse.Context.Args, node.Name) {
+				told, try = wordOf(group, told), group.FullPath()+" --help"
+			}
 			if v, ok := verb.(interface{ example() string }); ok {
 				try = v.example()
 			}
@@ -30,6 +35,16 @@ func usage(err error) error {
 		}
 	}
 	return failf(exitUsage, "try: "+try, "%s", told)
+}
+
+// wordOf adds which command of a group a stray word may have been meant for. kong, which takes it for an argument
+// of the one that the group has without a word, guesses nothing.
+func wordOf(group *kong.Node, told string) string {
+	var words strings.Builder
+	for _, command := range group.Children {
+		fmt.Fprintf(&words, "%q, ", command.Name)
+	}
+	return nearly(told + guesses + words.String() + guessesEnd)
 }
 
 // strayWord is how kong begins to speak of a word for which a command has no place.

@@ -152,6 +152,8 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"agent without a command", "[agents.a]\nprompt = \"stdin\"", `line 1: "agents.a.command" is missing: it lists the program and its arguments`},
 		{"empty program", "[agents.a]\ncommand = [\"\"]", `line 2: the value of "agents.a.command" is wrong`},
 		{"command as one string", "[agents.a]\ncommand = \"sh -c s3cret\"", `line 2: the value of "agents.a.command" is wrong: it is a list, the program and each argument in quotes of their own, as ["sh", "-c", "..."]`},
+		{"env as one string", "[agents.a]\ncommand = [\"a\"]\nenv = \"s3cret\"", `line 3: the value of "agents.a.env" is wrong: it is a list of names, as ["MY_API_KEY"]`},
+		{"one account to notify", "[notify]\nowner = \"s3cret\"", `line 2: the value of "notify.owner" is wrong: it is a list of accounts, as ["local:default"]`},
 		{"command of numbers", "[agents.a]\ncommand = [1]", `line 2: the value of "agents.a.command" is wrong: it is a list`},
 		{"empty command", "[agents.a]\ncommand = []", `line 2: the value of "agents.a.command" is wrong: it lists the program and its arguments, as ["claude", "-p"]`},
 		{"relative program", "[agents.a]\ncommand = [\"./s3cret\"]", `line 2: the value of "agents.a.command" is wrong`},

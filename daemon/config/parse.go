@@ -98,8 +98,13 @@ func explain(err error, data []byte) error {
 	if len(e.Key()) == 0 {
 		return fmt.Errorf("line %d: %s", line, what)
 	}
-	if k := e.Key(); len(k) == 3 && k[0] == "agents" && k[2] == "command" {
+	switch k := e.Key(); {
+	case len(k) == 3 && k[0] == "agents" && k[2] == "command":
 		what = `it is a list, the program and each argument in quotes of their own, as ["sh", "-c", "..."]`
+	case len(k) == 3 && k[0] == "agents" && k[2] == "env":
+		what = `it is a list of names, as ["MY_API_KEY"]`
+	case dotted(k) == "notify.owner":
+		what = `it is a list of accounts, as ["local:default"]`
 	}
 	return fmt.Errorf("line %d: the value of %q is wrong: %s", line, dotted(e.Key()), what)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -110,7 +111,9 @@ type botAnswer struct {
 
 // askBot learns who the bot is. Without that, messages in groups go unanswered and all else works.
 func (a *Adapter) askBot(ctx context.Context) error {
-	got, err := get[botAnswer](ctx, a.api, "/open-apis/bot/v3/info", nil)
+	asking, cancel := context.WithTimeout(ctx, lookupTime)
+	defer cancel()
+	got, err := get[botAnswer](asking, a.api, "/open-apis/bot/v3/info", nil)
 	if refusal, ok := errors.AsType[*answer](err); ok && refusal.fate == owner || ctx.Err() != nil {
 		return err
 	}
@@ -183,6 +186,11 @@ func (a *Adapter) doubt(err error) {
 // take hands over what concerns the bot and moves the checkpoint past all of items. It tries until that is
 // durable: only then may anybody acknowledge, and nothing newer may come before.
 func (a *Adapter) take(ctx context.Context, items []item) error {
+	if a.bot == "" && slices.ContainsFunc(items, item.calls) { // it could not be asked before
+		if err := a.askBot(ctx); err != nil {
+			return err
+		}
+	}
 	batch := a.messages(ctx, items)
 	for _, it := range items {
 		a.known.note(it, a.o.Account.OwnerID, it.concerns(a.bot))

@@ -70,13 +70,28 @@ func TestHowAttemptsEnd(t *testing.T) {
 // Without the bot's own id only groups suffer.
 func TestWithoutTheBotsID(t *testing.T) {
 	w := newWorld(t, feishutest.Options{})
-	w.p.Inject(feishutest.Fault{Route: feishutest.BotInfo, Status: 500})
+	w.p.Inject(feishutest.Fault{Route: feishutest.BotInfo, Status: 500, Times: -1})
 	w.start()
 	group := w.p.Group(w.app.ID)
 	w.p.Say(group, "ou_x", "hi", feishutest.Mention(w.app.BotID))
 	w.say("hello")
 	if w.Await(1); !slices.Equal(w.Texts(), []string{"hello"}) || !strings.Contains(w.Logged(), "groups go unanswered") {
 		t.Errorf("got %q; log: %s", w.Texts(), w.Logged())
+	}
+	w.Stop()
+}
+
+// An id that could not be asked is asked again by the first message in a group that may be for the bot.
+func TestTheBotsIDIsAskedAgain(t *testing.T) {
+	w := newWorld(t, feishutest.Options{})
+	w.p.Inject(feishutest.Fault{Route: feishutest.BotInfo, Status: 503})
+	w.start()
+	group := w.p.Group(w.app.ID)
+	w.p.Say(group, "ou_x", "hi", feishutest.Mention(w.app.BotID))
+	w.say("hello")
+	w.Until("hello", func() bool { return slices.Contains(w.Texts(), "hello") })
+	if got := w.Texts(); !slices.Equal(got, []string{"hi", "hello"}) {
+		t.Errorf("got %q", got)
 	}
 	w.Stop()
 }

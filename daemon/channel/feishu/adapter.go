@@ -31,6 +31,7 @@ type Adapter struct {
 
 	// Of the goroutine that serves.
 	known    checkpoint
+	before   map[string]place // chats as they were known when the connection came
 	bot      string // the bot's open_id, "" when it could not be asked
 	assembly assembly
 	roots    map[string]string // what threads began with, of some that were asked for

@@ -30,7 +30,7 @@ func TestNewThreadsAreCaughtUpOn(t *testing.T) {
 	before := len(w.p.Requests(feishutest.List))
 	w.start()
 	w.Stop()
-	if n := len(w.p.Requests(feishutest.List)) - before; n > 3 { // the chat, its threads, and the one that is known now
+	if n := len(w.p.Requests(feishutest.List)) - before; n != 2 { // the chat, and the thread that is known now
 		t.Errorf("%d lists where nothing is new", n)
 	}
 	if got := w.Texts(); !slices.Equal(got, []string{"root", "later", "in a new thread"}) {
@@ -140,7 +140,7 @@ func TestListsWithoutEnd(t *testing.T) {
 		}
 		w.say("second")
 		w.Until(name, func() bool { return slices.Contains(w.Texts(), "second") })
-		if !strings.Contains(w.Logged(), "more pages than are read") {
+		if n := len(items); n == 0 && !strings.Contains(w.Logged(), "more pages than are read") {
 			t.Errorf("%s: the log says nothing: %s", name, w.Logged())
 		}
 		w.Stop()

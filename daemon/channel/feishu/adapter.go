@@ -32,7 +32,7 @@ type Adapter struct {
 	// Of the goroutine that serves.
 	known    checkpoint
 	before   map[string]place // chats as they were known when the connection came
-	bot      string // the bot's open_id, "" when it could not be asked
+	bot      string           // the bot's open_id, "" when it could not be asked
 	assembly assembly
 	roots    map[string]string // what threads began with, of some that were asked for
 
@@ -142,7 +142,6 @@ func (a *Adapter) attend(ctx context.Context, s *socket) error {
 	})
 	err := a.catchUp(ctx)
 	if err == nil {
-		a.o.Host.Contact(nil)
 		work.Go(func() { a.tell(ctx, heard) })
 		err = a.follow(ctx, s, frames)
 	}

@@ -96,6 +96,19 @@ func TestTheBotsIDIsAskedAgain(t *testing.T) {
 	w.Stop()
 }
 
+// A connection through which nothing ever comes is no contact, though the platform can be asked.
+func TestADeafConnectionIsNoContact(t *testing.T) {
+	w := newWorld(t, feishutest.Options{})
+	w.SetCursor(`{"chats":{"` + w.chat + `":{"last_ms":1}}}`)
+	w.p.Inject(feishutest.Fault{Route: feishutest.Handshake, HalfOpen: true})
+	w.make()
+	w.adapter.rhythm = rhythm{unit: 5 * time.Millisecond, slack: 100 * time.Millisecond}
+	w.Begin(w.adapter.Serve)
+	if err := w.Ended(); err == nil || slices.Contains(w.Heard(), "") {
+		t.Errorf("contacts %q, %v", w.Heard(), err)
+	}
+}
+
 // A message whose push is lost while a later one arrives is caught up on: the checkpoint is not trusted to
 // the millisecond.
 func TestALostPushBeforeALaterMessage(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 // Bounds of one look at what was missed. What is more comes in the next look, which follows at once.
 const (
 	lookPages = 4  // of one place that have anything new; no more of it are in memory at any time
-	lookBegun = 32 // threads that are not known, besides all places that are
+	lookBegun = 64 // threads that are not known, besides all places that are
 	lookBack  = 24 * time.Hour
 	overlap   = time.Minute // before the checkpoint: a message may still be on its way when a later one is taken
 )
@@ -92,6 +92,9 @@ func (a *Adapter) survey(ctx context.Context) (items []item, rest []spot, err er
 		rest = append(rest, spot{id, a.known.Threads[id]})
 	}
 	slices.SortStableFunc(begun, func(a, b spot) int { return a.from.rank() - b.from.rank() })
+	if left := len(begun) - lookBegun; left > 0 {
+		a.o.Log.Warn("so many new threads are not looked at before their next message", "account", a.o.Account.ID(), "threads", left)
+	}
 	return items, append(rest, begun[:min(len(begun), lookBegun)]...), nil
 }
 

@@ -56,6 +56,9 @@ func TestNewThreadsOfAGroup(t *testing.T) {
 	w.start()
 	w.Until("the new thread", func() bool { return slices.Contains(w.Texts(), "for the bot") })
 	w.Stop()
+	if !strings.Contains(w.Logged(), "threads=2") { // of all those the oldest are left
+		t.Errorf("the log says nothing: %s", w.Logged())
+	}
 	got := w.Taken()
 	if len(got) != 3 || got[1].ID != known {
 		t.Fatalf("got %q", w.Texts())

@@ -172,7 +172,7 @@ func (a *Adapter) fail(err error) {
 	}
 }
 
-// doubt says that a send did not reach the platform, and asks the connection for a sign of life.
+// doubt says that a request did not reach the platform, and asks the connection for a sign of life.
 func (a *Adapter) doubt(err error) {
 	a.mu.Lock()
 	s := a.socket

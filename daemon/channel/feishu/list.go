@@ -72,7 +72,7 @@ func (a *Adapter) listed(ctx context.Context, query url.Values) (got listAnswer,
 		if !passes || try == pageTries || ctx.Err() != nil {
 			return got, err
 		}
-		a.o.Host.Contact(words(a.o.Credentials.Brand, err))
+		a.doubt(err)
 		clock.Pause(ctx, time.Duration(try)*a.unit)
 	}
 }

@@ -140,3 +140,22 @@ func TestCatchUpAgainstLimits(t *testing.T) {
 		w.p.Close()
 	}
 }
+
+// A look that fails once, while the connection is alive, is an outage for no longer than it takes to ask for a sign of
+// life.
+func TestALookThatFailsIsNoOutage(t *testing.T) {
+	w := newWorld(t, feishutest.Options{})
+	w.start()
+	root := w.say("root")
+	w.Await(1)
+	w.Stop()
+	w.start()
+	w.p.Inject(feishutest.Fault{Route: feishutest.List, Status: 503})
+	w.say("in a new thread", feishutest.InThread(root))
+	w.Hears("HTTP 503")
+	w.Until("a contact", func() bool { heard := w.Heard(); return heard[len(heard)-1] == "" })
+	if w.Await(2); !slices.Equal(w.Texts(), []string{"root", "in a new thread"}) {
+		t.Errorf("got %q", w.Texts())
+	}
+	w.Stop()
+}

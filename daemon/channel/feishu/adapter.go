@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,7 +31,8 @@ type Adapter struct {
 
 	// Of the goroutine that serves.
 	known    checkpoint
-	bot      string // the bot's open_id, "" when it could not be asked
+	before   map[string]place // chats as they were known when the connection came
+	bot      string           // the bot's open_id, "" when it could not be asked
 	assembly assembly
 	roots    map[string]string // what threads began with, of some that were asked for
 
@@ -110,7 +112,9 @@ type botAnswer struct {
 
 // askBot learns who the bot is. Without that, messages in groups go unanswered and all else works.
 func (a *Adapter) askBot(ctx context.Context) error {
-	got, err := get[botAnswer](ctx, a.api, "/open-apis/bot/v3/info", nil)
+	asking, cancel := context.WithTimeout(ctx, lookupTime)
+	defer cancel()
+	got, err := get[botAnswer](asking, a.api, "/open-apis/bot/v3/info", nil)
 	if refusal, ok := errors.AsType[*answer](err); ok && refusal.fate == owner || ctx.Err() != nil {
 		return err
 	}
@@ -138,7 +142,6 @@ func (a *Adapter) attend(ctx context.Context, s *socket) error {
 	})
 	err := a.catchUp(ctx)
 	if err == nil {
-		a.o.Host.Contact(nil)
 		work.Go(func() { a.tell(ctx, heard) })
 		err = a.follow(ctx, s, frames)
 	}
@@ -169,7 +172,7 @@ func (a *Adapter) fail(err error) {
 	}
 }
 
-// doubt says that a send did not reach the platform, and asks the connection for a sign of life.
+// doubt says that a request did not reach the platform, and asks the connection for a sign of life.
 func (a *Adapter) doubt(err error) {
 	a.mu.Lock()
 	s := a.socket
@@ -183,6 +186,11 @@ func (a *Adapter) doubt(err error) {
 // take hands over what concerns the bot and moves the checkpoint past all of items. It tries until that is
 // durable: only then may anybody acknowledge, and nothing newer may come before.
 func (a *Adapter) take(ctx context.Context, items []item) error {
+	if a.bot == "" && slices.ContainsFunc(items, item.calls) { // it could not be asked before
+		if err := a.askBot(ctx); err != nil {
+			return err
+		}
+	}
 	batch := a.messages(ctx, items)
 	for _, it := range items {
 		a.known.note(it, a.o.Account.OwnerID, it.concerns(a.bot))

@@ -93,7 +93,7 @@ func judge(table map[int]meaning, status, code int, coded bool) error {
 	case coded && code == 0 && status < 300:
 		return nil
 	case coded && listed:
-	case status >= 500, status == http.StatusRequestTimeout, status == http.StatusTooManyRequests:
+	case passingStatus(status):
 		row = meaning{fate: again}
 	case coded && code != 0, status >= 400:
 		row = meaning{fate: refused}
@@ -101,6 +101,11 @@ func judge(table map[int]meaning, status, code int, coded bool) error {
 		row = meaning{fate: again}
 	}
 	return &answer{status, code, row}
+}
+
+// passingStatus reports whether a status alone says that the same request may work later.
+func passingStatus(status int) bool {
+	return status >= 500 || status == http.StatusRequestTimeout || status == http.StatusTooManyRequests
 }
 
 // permanent makes of an error that needs the owner one that ends the account until they did it.

@@ -70,7 +70,7 @@ func TestHowAttemptsEnd(t *testing.T) {
 // Without the bot's own id only groups suffer.
 func TestWithoutTheBotsID(t *testing.T) {
 	w := newWorld(t, feishutest.Options{})
-	w.p.Inject(feishutest.Fault{Route: feishutest.BotInfo, Status: 500})
+	w.p.Inject(feishutest.Fault{Route: feishutest.BotInfo, Status: 500, Times: -1})
 	w.start()
 	group := w.p.Group(w.app.ID)
 	w.p.Say(group, "ou_x", "hi", feishutest.Mention(w.app.BotID))
@@ -79,6 +79,34 @@ func TestWithoutTheBotsID(t *testing.T) {
 		t.Errorf("got %q; log: %s", w.Texts(), w.Logged())
 	}
 	w.Stop()
+}
+
+// An id that could not be asked is asked again by the first message in a group that may be for the bot.
+func TestTheBotsIDIsAskedAgain(t *testing.T) {
+	w := newWorld(t, feishutest.Options{})
+	w.p.Inject(feishutest.Fault{Route: feishutest.BotInfo, Status: 503})
+	w.start()
+	group := w.p.Group(w.app.ID)
+	w.p.Say(group, "ou_x", "hi", feishutest.Mention(w.app.BotID))
+	w.say("hello")
+	w.Until("hello", func() bool { return slices.Contains(w.Texts(), "hello") })
+	if got := w.Texts(); !slices.Equal(got, []string{"hi", "hello"}) {
+		t.Errorf("got %q", got)
+	}
+	w.Stop()
+}
+
+// A connection through which nothing ever comes is no contact, though the platform can be asked.
+func TestADeafConnectionIsNoContact(t *testing.T) {
+	w := newWorld(t, feishutest.Options{})
+	w.SetCursor(`{"chats":{"` + w.chat + `":{"last_ms":1}}}`)
+	w.p.Inject(feishutest.Fault{Route: feishutest.Handshake, HalfOpen: true})
+	w.make()
+	w.adapter.rhythm = rhythm{unit: 5 * time.Millisecond, slack: 100 * time.Millisecond}
+	w.Begin(w.adapter.Serve)
+	if err := w.Ended(); err == nil || slices.Contains(w.Heard(), "") {
+		t.Errorf("contacts %q, %v", w.Heard(), err)
+	}
 }
 
 // A message whose push is lost while a later one arrives is caught up on: the checkpoint is not trusted to

@@ -62,6 +62,9 @@ func (a *Adapter) handle(ctx context.Context, s *socket, frames []frame) error {
 	if len(items) == 0 {
 		return nil
 	}
+	if err := a.bring(ctx, nil, a.unlooked(items, nil)); err != nil {
+		return err
+	}
 	if err := a.take(ctx, items); err != nil {
 		return err
 	}

@@ -163,3 +163,6 @@ func (it item) concerns(bot string) bool {
 	}
 	return false
 }
+
+// calls reports whether it calls on somebody in a group, who may be the bot.
+func (it item) calls() bool { return !it.direct && len(it.mentions) > 0 }

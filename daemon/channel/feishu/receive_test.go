@@ -259,8 +259,9 @@ func TestCatchUpWithoutAChat(t *testing.T) {
 		t.Errorf("log: %s", w.Logged())
 	}
 	w.Stop()
-	w.p.Inject(feishutest.Fault{Route: feishutest.List, Status: 503})
+	w.p.Inject(feishutest.Fault{Route: feishutest.List, Status: 503, Times: -1})
 	w.make()
+	w.adapter.rhythm = rhythm{unit: time.Millisecond, slack: limit}
 	w.Begin(w.adapter.Serve)
 	if err := w.Ended(); err == nil {
 		t.Error("what was missed could not be read, and nobody says so")

@@ -144,7 +144,7 @@ func (s *SignIn) Await(ctx context.Context, moved func(Brand)) (Credentials, err
 // passing reports whether asking again may help.
 func passing(err error) bool {
 	refusal, answered := errors.AsType[*answer](err)
-	return !answered || refusal.status >= 500
+	return !answered || passingStatus(refusal.status)
 }
 
 // take follows one answer: credentials, or how long to wait for the next.

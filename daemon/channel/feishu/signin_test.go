@@ -30,6 +30,9 @@ func TestSignIn(t *testing.T) {
 	p.PlanSignIn(feishutest.SignIn{UserCode: "AB-12", Polls: []feishutest.Poll{
 		pending, {Error: "slow_down"}, {Status: 503}, {Cut: true}, {}, pending,
 	}})
+	for _, status := range []int{408, 429} { // to polls: two requests begin it all
+		p.Inject(feishutest.Fault{Route: feishutest.Registration, Status: status, Body: "<html>", Skip: 2})
+	}
 	link, moved, c, err := signInBy(t, p, Feishu)
 	apps := p.Apps()
 	made := apps[len(apps)-1]

@@ -26,7 +26,7 @@ func TestLogLine(t *testing.T) {
 	}
 }
 
-// No line is lost or told twice while the log is written to and put aside, whenever that happens.
+// No line is lost or told twice while the log is written to and put aside, also twice between two looks.
 func TestLogTailOverRotations(t *testing.T) {
 	files := layout.LogFiles(t.TempDir())
 	if err := os.Mkdir(filepath.Dir(files[0]), 0o700); err != nil {
@@ -52,9 +52,9 @@ func TestLogTailOverRotations(t *testing.T) {
 	write("\n")
 	rotate()
 	write("\n")
-	tail := &logTail{path: files[1]}
+	tail := &logTail{path: files[1], older: files[0]}
 	defer tail.close()
-	got, err := tail.begin(files[0])
+	got, err := tail.begin()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,6 +75,19 @@ func TestLogTailOverRotations(t *testing.T) {
 		write("\n")
 		next()
 	}
+	write("\n") // and it is put aside twice before anybody looks, as while a reader stops in a pager
+	rotate()
+	write("\n")
+	rotate()
+	write("\n")
+	next()
+	next()
+	if err := os.Remove(files[1]); err != nil { // what was told is not told again because of that
+		t.Fatal(err)
+	}
+	next()
+	write("\n")
+	next()
 	write("") // half a line is no line
 	next()
 	for i, text := range got {

@@ -12,7 +12,7 @@ import (
 )
 
 // lookAtOutages is how often the accounts are looked at besides changes of their states.
-const lookAtOutages = 30 * time.Second
+const lookAtOutages = 5 * time.Second
 
 // outages has owners told of accounts that cannot be reached.
 type outages struct {

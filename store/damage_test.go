@@ -66,7 +66,7 @@ func damagedStores(t *testing.T) int {
 	case text == "" && os.Getenv("SCV_LONG") != "":
 		return 5000
 	case text == "":
-		return 150
+		return 100
 	}
 	n, err := strconv.Atoi(text)
 	must(t, err)

@@ -16,7 +16,7 @@ type Account struct {
 	Agent       string           `json:"agent,omitzero"`       // "" is the only one configured
 	OwnerID     string           `json:"owner_id,omitzero"`    // as the platform or the socket verified it
 	Binding     string           `json:"binding,omitzero"`     // identity of the credentials that all of its state belongs to
-	LoggingOut  bool             `json:"logging_out,omitzero"` // a log-out began; the next reconcile finishes it
+	LoggingOut  bool             `json:"logging_out,omitzero"` // a log-out began; asked again, or the next start, ends it
 	Announce    string           `json:"announce,omitzero"`    // a change of authority the owner is yet to be told
 }
 

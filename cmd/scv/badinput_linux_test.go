@@ -26,7 +26,7 @@ import (
 // its connection is closed, nothing of the store changes, and memory stays flat. SCV_MALFORMED sets how
 // many, SCV_MALFORMED_SEED repeats a run.
 func TestMalformedRequests(t *testing.T) {
-	total := number(t, "SCV_MALFORMED", 3000)
+	total := number(t, "SCV_MALFORMED", 2000)
 	seed := uint64(number(t, "SCV_MALFORMED_SEED", int(time.Now().UnixNano()%1e9)))
 	t.Logf("%d requests, seed %d (SCV_MALFORMED_SEED=%d repeats it)", total, seed, seed)
 	home := newHome(t)
@@ -38,7 +38,7 @@ func TestMalformedRequests(t *testing.T) {
 	awaitAnswer(t, c, "m1")
 	awaitIdle(t, c.Control)
 	samples := vectors(t)
-	sendMalformed(t, home, samples, seed+1000, 600) // until the buffers have their size
+	sendMalformed(t, home, samples, seed+1000, 400) // until the buffers have their size
 	dump, memory := d.dump(t), d.memory(t)
 	tally := sendMalformed(t, home, samples, seed, total)
 	t.Logf("%s; memory %d KiB, then %d KiB", tally, memory>>10, d.memory(t)>>10)

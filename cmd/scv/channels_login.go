@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 
 	"scv/daemon/config"
 	"scv/daemon/credential"
@@ -151,13 +152,15 @@ func (c *channelsLogin) saved(a *app, now signedIn, running bool) error {
 	if err != nil {
 		return err
 	}
-	for _, h := range status.Components {
-		if h.ID == c.id() {
-			a.printComponents([]wire.ComponentHealth{h})
-			if h.RemoteTools == wire.ToolsOwner { // it was signed in before
-				return nil
-			}
-		}
+	i := slices.IndexFunc(status.Components, func(h wire.ComponentHealth) bool { return h.ID == c.id() })
+	if i < 0 {
+		return failf(exitFailed, "if scv status does not show it soon, end the log-out, "+a.command("channels logout "+c.id())+", and sign in again",
+			"the daemon has not taken %s up, as where an earlier log-out of it has failed", c.id())
+	}
+	h := status.Components[i]
+	a.printComponents([]wire.ComponentHealth{h})
+	if h.RemoteTools == wire.ToolsOwner { // it was signed in before
+		return nil
 	}
 	a.say("write to it in %s; your words reach an agent once you allow it: %s", now.title,
 		a.command("channels set "+c.id()+" --remote-tools owner"))

@@ -36,7 +36,8 @@ func (c *channelsLogin) wechat(a *app, set config.Config, folder credential.Fold
 	}
 	if known && before.Identity() != now.Identity() {
 		return signedIn{}, failf(exitFailed, "log out first, which forgets its settings: "+a.command("channels logout "+c.id())+"; then sign in again",
-			"nothing was saved: %s belongs to the bot %s, and this is the bot %s", c.id(), before.BotID, now.BotID)
+			"nothing was saved: %s belongs to the bot %s of %s at %s, and this is the bot %s of %s at %s", c.id(),
+			line(before.BotID), line(before.UserID), before.BaseURL, line(now.BotID), line(now.UserID), now.BaseURL)
 	}
 	return signedIn{now, "the bot " + line(now.BotID), "WeChat"}, nil
 }

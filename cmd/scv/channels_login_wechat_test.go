@@ -77,6 +77,14 @@ func TestWeChatLoginBesideADaemon(t *testing.T) {
 		!strings.Contains(got.errOut, "channels logout wechat:work") {
 		t.Errorf("as another bot: %+v", got)
 	}
+	for what, plan := range map[string]wechattest.SignIn{
+		"https://sh-ilinkai.weixin.qq.com": {Bot: bot, BaseURL: "https://sh-ilinkai.weixin.qq.com"},
+		"somebody@im.wechat":               {Bot: wechattest.Bot{ID: bot.ID, Owner: "somebody@im.wechat"}},
+	} {
+		if got := login(plan); got.code != exitFailed || !strings.Contains(got.errOut, what) {
+			t.Errorf("what is another than before is not said: %s is not in %+v", what, got)
+		}
+	}
 	if got := login(wechattest.SignIn{Bot: bot}); got.code != 0 || !strings.Contains(got.errOut, "signed in already") {
 		t.Errorf("as the same bot: %+v", got)
 	}
@@ -158,4 +166,44 @@ func TestWeChatLoginWithANumber(t *testing.T) {
 	if err != nil || !strings.Contains(string(saved), `"base_url":"https://sh-ilinkai.weixin.qq.com"`) {
 		t.Errorf("saved %s, %v", saved, err)
 	}
+}
+
+// An account whose log-out has not ended is not taken up: who signs in hears that, and how to go on.
+func TestWeChatLoginOverALogoutThatFailed(t *testing.T) {
+	home, p := newWeChat(t, wechattest.Options{})
+	d := startDaemon(t, home)
+	if got := at(t, home).scv("channels", "login", "wechat"); got.code != 0 {
+		t.Fatalf("got %+v", got)
+	}
+	d.component(t, "wechat:default", wire.Connected)
+	inTheWay := filepath.Join(home, "credentials", "wechat", "default.json", "x")
+	for _, do := range []func() error{
+		func() error { return os.Remove(filepath.Dir(inTheWay)) },
+		func() error { return os.MkdirAll(inTheWay, 0o700) },
+	} {
+		if err := do(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := at(t, home).scv("channels", "logout", "wechat:default"); got.code == 0 {
+		t.Fatalf("got %+v", got)
+	}
+	if err := os.RemoveAll(filepath.Dir(inTheWay)); err != nil {
+		t.Fatal(err)
+	}
+	login := func() result {
+		p.PlanSignIn(wechattest.SignIn{Bot: p.Bots()[1]})
+		return at(t, home).scv("channels", "login", "wechat")
+	}
+	if got := login(); got.code != exitFailed || !strings.Contains(got.errOut, "channels logout wechat:default") {
+		t.Errorf("got %+v", got)
+	}
+	if got := at(t, home).scv("channels", "logout", "wechat:default"); got.code != 0 {
+		t.Errorf("the log-out again: %+v", got)
+	}
+	if got := login(); got.code != 0 {
+		t.Errorf("the sign-in again: %+v", got)
+	}
+	d.component(t, "wechat:default", wire.Connected)
+	d.terminate(t)
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -37,6 +39,7 @@ func (l leakChecked) Run() int {
 	}
 	buildFolder = folder
 	defer os.RemoveAll(folder)
+	heedSignals()
 	end := startThread()
 	code := l.m.Run()
 	end()
@@ -45,6 +48,16 @@ func (l leakChecked) Run() int {
 		return 1
 	}
 	return code
+}
+
+// heedSignals lets signals end what tests start, also where whoever started the tests ignores them, as nohup does:
+// a program inherits what is ignored, but not what is handled.
+func heedSignals() {
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
 }
 
 // result is how one run of scv ended.

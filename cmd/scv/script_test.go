@@ -52,14 +52,15 @@ func endDaemon(home string) {
 }
 
 // eventually REGEXP PROGRAM ARG... runs a program again and again until it succeeds and its output
-// matches: [eventually . scv status] waits for the daemon.
+// matches: [eventually . scv status] waits for the daemon. It asks ever more seldom: each look is a process.
 func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: eventually regexp program [args...]")
 	}
 	want, err := regexp.Compile(args[0])
 	ts.Check(err)
-	for limit := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	pause := 20 * time.Millisecond
+	for limit := time.Now().Add(20 * time.Second); ; pause = min(2*pause, 500*time.Millisecond) {
 		err := ts.Exec(args[1], args[2:]...)
 		if err == nil && want.MatchString(ts.ReadFile("stdout")) {
 			return
@@ -67,6 +68,7 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 		if time.Now().After(limit) {
 			ts.Fatalf("it never happened: %s (%v)", strings.Join(args, " "), err)
 		}
+		time.Sleep(pause)
 	}
 }
 

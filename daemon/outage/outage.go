@@ -13,12 +13,17 @@ import (
 // Patience is how long an account may be without a connection before its owner hears of it (docs/rules.md §10).
 const Patience = 10 * time.Minute
 
+// Moment is how long one may need its owner before they hear of it (docs/rules.md §10). A new sign-in ends the session
+// before it, and the account that had that fails until the new one is saved.
+const Moment = 10 * time.Second
+
 // Watch follows accounts from look to look.
 type Watch struct{ accounts map[string]*account }
 
 type account struct {
 	up      bool
 	since   time.Time // of up, as far as was seen
+	failed  time.Time // since when it needs its owner, zero while it does not
 	settled bool      // what is to be done about it was done
 }
 
@@ -40,8 +45,15 @@ func (w *Watch) Look(now time.Time, seen []wire.ComponentHealth) (due []Due) {
 			a = &account{up: up, since: now}
 		}
 		accounts[h.ID] = a
+		switch {
+		case h.State != wire.Failed:
+			a.failed = time.Time{}
+		case a.failed.IsZero():
+			a.failed = now
+		}
 		lasts := now.Sub(a.since)
-		if !a.settled && (up || h.State == wire.Failed || lasts >= Patience) {
+		needsOwner := h.State == wire.Failed && now.Sub(a.failed) >= Moment
+		if !a.settled && (up || needsOwner || lasts >= Patience) {
 			due = append(due, Due{h, up, lasts})
 		}
 	}

@@ -41,12 +41,16 @@ func TestLook(t *testing.T) {
 		"never connected since the start":  {down(12), "down@10"},
 		"short ones are not added up":      {then(down(9), wire.Connected, down(9), wire.Connected), "up@9 up@19"},
 		"again in the next one":            {then(down(11), wire.Connected, down(11)), "down@10 up@11 down@22"},
-		"one that needs a person, at once": {then(wire.Connected, wire.Failed, wire.Failed), "up@0 down@1"},
-		"tried once more and failed again": {then(wire.Failed, wire.Starting, wire.Failed), "down@0"},
-		"first silent, then failed":        {then(down(3), wire.Failed, wire.Failed), "down@3"},
+		"one that needs a person, soon":    {then(wire.Connected, wire.Failed, wire.Failed), "up@0 down@2"},
+		"tried once more and failed again": {then(wire.Failed, wire.Failed, wire.Starting, wire.Failed, wire.Failed), "down@1"},
+		"first silent, then failed":        {then(down(3), wire.Failed, wire.Failed), "down@4"},
+		"signed in anew":                   {then(wire.Connected, wire.Failed, wire.Starting, wire.Connected), "up@0 up@3"},
+		"silent, then signed in anew":      {then(down(3), wire.Failed, wire.Starting, wire.Connected), "up@5"},
 		"told, and then failed":            {then(down(11), wire.Failed), "down@10"},
 		"turned off":                       {then(wire.Disabled, wire.Disabled), "up@0"},
-		"turned off because of it":         {then(wire.Failed, wire.Disabled, wire.Failed), "down@0 up@1 down@2"},
+		"turned off because of it": {
+			then(wire.Failed, wire.Failed, wire.Disabled, wire.Failed, wire.Failed), "down@1 up@2 down@4",
+		},
 	} {
 		var w Watch
 		var got []string
@@ -66,15 +70,17 @@ func TestLook(t *testing.T) {
 func TestUnsettledStaysDue(t *testing.T) {
 	var w Watch
 	now := time.Unix(0, 0)
-	for range 3 {
-		if due := w.Look(now, seen(wire.Failed)); len(due) != 1 || due[0].Up {
+	for i := range 4 {
+		due := w.Look(now.Add(time.Duration(i)*Moment), seen(wire.Failed))
+		if first := i == 0; len(due) != 1 != first || !first && due[0].Up {
 			t.Errorf("due is %+v", due)
 		}
 	}
 	w.Settle("feishu:work")
 	w.Look(now, nil)
 	w.Settle("feishu:work")
-	if due := w.Look(now, seen(wire.Failed)); len(due) != 1 {
+	w.Look(now, seen(wire.Failed))
+	if due := w.Look(now.Add(Moment), seen(wire.Failed)); len(due) != 1 {
 		t.Errorf("of an account that is new due is %+v", due)
 	}
 }

@@ -13,9 +13,10 @@ import (
 )
 
 // drain sends the account's queue until it is empty, the adapter is gone, or ctx ends. A head that
-// cannot be sent holds what is behind it: order is part of the promise.
+// cannot be sent holds what is behind it: order is part of the promise. Only a file lets the others pass.
 func (b *Outbox) drain(ctx context.Context, account string) {
-	delay := firstDelay
+	delay, vain := firstDelay, 0
+	alone := uint64(0) // the message that goes without what is held: with that it was refused
 	for ctx.Err() == nil {
 		row, more, err := b.head(account)
 		if err != nil {
@@ -26,9 +27,17 @@ func (b *Outbox) drain(ctx context.Context, account string) {
 		if !more || !there {
 			return
 		}
-		if err = b.deliver(ctx, account, adapter, row); err == nil {
-			delay = firstDelay
+		if err = b.deliver(ctx, account, adapter, row, row.Seq == alone); err == nil {
+			delay, vain = firstDelay, 0
 			continue
+		}
+		if errors.Is(err, errLoad) {
+			alone = row.Seq
+			continue
+		}
+		if vain++; vain >= fileTries && errors.Is(err, errFile) {
+			vain = 0
+			err = errors.Join(err, b.behind(ctx, row))
 		}
 		if ctx.Err() != nil {
 			return
@@ -49,13 +58,17 @@ func (b *Outbox) head(account string) (row store.OutboundRow, more bool, err err
 	return row, more, err
 }
 
-// deliver sends the next part of row and records what became of it.
-func (b *Outbox) deliver(ctx context.Context, account string, adapter channel.Adapter, row store.OutboundRow) error {
+// errLoad is a refusal of what carries others: it may be one of those that the platform will never take, and that
+// must not keep back every later answer.
+var errLoad = errors.New("refused with what it carries")
+
+// deliver sends the next part of row, alone or with what is held, and records what became of it.
+func (b *Outbox) deliver(ctx context.Context, account string, adapter channel.Adapter, row store.OutboundRow, alone bool) error {
 	wanted, err := b.attempt(ctx, account, row)
 	if err != nil || !wanted {
 		return err
 	}
-	p, err := b.pack(row, adapter.MaxText())
+	p, err := b.pack(row, adapter.MaxText(), alone)
 	if err != nil {
 		return err
 	}
@@ -69,9 +82,14 @@ func (b *Outbox) deliver(ctx context.Context, account string, adapter channel.Ad
 	case errors.Is(err, channel.ErrRefused) && p.file != nil:
 		b.o.Log.Warn("a file is not sent", "account", account, "kind", p.file.Kind, "err", err)
 		err = b.passed(ctx, row, p)
+	case errors.Is(err, channel.ErrRefused) && len(p.carried) > 0:
+		b.o.Log.Warn("the platform refused a message that carries others; it goes alone", "account", account)
+		return errLoad
 	case errors.Is(err, channel.ErrRefused):
 		b.o.Log.Warn("the platform refused a message", "account", account, "kind", p.out.Kind)
 		err = b.refused(ctx, row, p)
+	case p.file != nil:
+		return fmt.Errorf("cannot send to %q: %w: %w", account, errFile, err)
 	default:
 		return fmt.Errorf("cannot send to %q: %w", account, err)
 	}
@@ -104,9 +122,9 @@ type parcel struct {
 
 // pack makes the next part. Those of the text come first, and there is always one of them, though an empty one is
 // passed over: so files keep their numbers, whatever rides along.
-func (b *Outbox) pack(row store.OutboundRow, limit int) (p parcel, err error) {
+func (b *Outbox) pack(row store.OutboundRow, limit int, alone bool) (p parcel, err error) {
 	o, text, kind := row.Outbound, row.Outbound.Text, channel.Kind(row.Outbound.Kind)
-	if carries(o) {
+	if carries(o) && !alone {
 		mark, marks := b.marking(row.Account)
 		err = b.o.Store.View(func(v *store.View) error {
 			text, p.carried = carry(v.Held(row.Account, o.Conversation), o, limit, mark)
@@ -128,7 +146,10 @@ func (b *Outbox) pack(row store.OutboundRow, limit int) (p parcel, err error) {
 	p.out = channel.Outgoing{
 		ClientID: fmt.Sprintf("%s-%d", o.ClientID, p.part), Chat: o.Chat, Kind: kind,
 		InReplyTo: o.InReplyTo, ReplyHandle: o.ReplyHandle,
-		First: p.part == 0 || text == "" && p.part == 1, Last: p.part == all-1,
+		First: o.NextPart == 0 && !alone, Last: p.part == all-1,
+	}
+	if alone && p.part == 0 { // another text than the one refused under that name
+		p.out.ClientID += "a"
 	}
 	if n := p.part - len(parts); n >= 0 {
 		p.file, p.number = &o.Files[n], n
@@ -222,12 +243,8 @@ func next(tx *store.Delivery, row store.OutboundRow, p parcel) error {
 	return tx.UpdateOutbound(row.Account, row.Seq, rest)
 }
 
-// refused keeps what the platform will not take for a later reply, without the parts it took, or drops
-// it. What it would have carried along stays held as it was.
+// refused keeps what the platform will not take for a later reply, without the parts it took, or drops it.
 func (b *Outbox) refused(ctx context.Context, row store.OutboundRow, p parcel) error {
-	if row.Outbound.Text == "" && len(row.Outbound.Files) > 0 { // what rode along was refused; the files may not be
-		return b.passed(ctx, row, p)
-	}
 	err := b.o.Store.Deliver(ctx, func(tx *store.Delivery) error {
 		out := row.Outbound
 		if out.Question != "" {

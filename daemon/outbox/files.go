@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"scv/daemon/channel"
@@ -29,13 +30,41 @@ func (b *Outbox) attach(adapter channel.Adapter, row store.OutboundRow, p *parce
 	return nil
 }
 
-// passed goes on with what comes after a file that is not sent.
+// errFile is what came of a file for now. It may go on for long where all else gets through: a platform keeps files
+// elsewhere.
+var errFile = errors.New("the file is not sent yet")
+
+// behind puts what is left of a message, whose next part is a file, behind those of its account.
+func (b *Outbox) behind(ctx context.Context, row store.OutboundRow) error {
+	return b.o.Store.Deliver(ctx, func(tx *store.Delivery) error {
+		if err := tx.DeleteOutbound(row.Account, row.Seq); err != nil {
+			return err
+		}
+		_, err := tx.AddOutbound(row.Account, row.Outbound)
+		return err
+	})
+}
+
+// passed goes on with what comes after a file that is not sent. The chat is told: the answer may speak of it, or be
+// nothing else.
 func (b *Outbox) passed(ctx context.Context, row store.OutboundRow, p parcel) error {
-	err := b.o.Store.Deliver(ctx, func(tx *store.Delivery) error { return next(tx, row, p) })
+	err := b.o.Store.Deliver(ctx, func(tx *store.Delivery) error {
+		if _, err := tx.AddOutbound(row.Account, notSent(row, p)); err != nil {
+			return err
+		}
+		return next(tx, row, p)
+	})
 	if err == nil && p.out.Last {
 		b.forgetFiles(row)
 	}
 	return err
+}
+
+func notSent(row store.OutboundRow, p parcel) store.Outbound {
+	return store.Outbound{
+		Kind: string(channel.Notice), Chat: row.Outbound.Chat, Text: "The file " + p.file.Name + " could not be sent to this chat.",
+		ClientID: p.out.ClientID + "n", Transient: true, Queued: row.Outbound.Queued,
+	}
 }
 
 // forgetFiles removes the copies that went with a message, once the commit that ends it is made. What a crash

@@ -124,6 +124,33 @@ func TestFilesAlone(t *testing.T) {
 	})
 }
 
+// One send of an answer is its first, whatever that is and whatever became of it: a platform may take no second one on
+// the same handle, as WeChat does, which shows that to nobody.
+func TestOneSendIsTheFirst(t *testing.T) {
+	for name, answer := range map[string]func(context.Context, channel.Outgoing) (channel.Receipt, error){
+		"taken": accept, "refused": refuseText,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				p := w.platforms[a]
+				p.most = 100
+				w.queue(a, w.withFiles("r", "", "A", "B"))
+				p.become(refuse)
+				w.queue(a, text("old", "held"))
+				p.become(answer)
+				w.queue(a, w.withFiles("r2", "", "C", "D"))
+				var first []string
+				for _, out := range p.handed() {
+					if out.First {
+						first = append(first, out.ClientID)
+					}
+				}
+				w.same(first, "r-1", "old-0", "r2-0")
+			})
+		})
+	}
+}
+
 func refuseText(ctx context.Context, out channel.Outgoing) (channel.Receipt, error) {
 	if out.File == nil {
 		return refuse(ctx, out)
@@ -148,7 +175,12 @@ func TestRefusedTextDropsItsFiles(t *testing.T) {
 	})
 }
 
-// A refused file is passed over, wherever it stands.
+// missing is what the chat reads of a part of an answer that was the n-th file and could not be sent.
+func missing(id string, part, n int) string {
+	return fmt.Sprintf("%s-%dn-0 The file %d.txt could not be sent to this chat. last", id, part, n)
+}
+
+// A refused file is passed over, wherever it stands, and the chat hears of it.
 func TestRefusedFileIsPassedOver(t *testing.T) {
 	inBubble(t, func(w *world) {
 		p := w.platforms[a]
@@ -161,7 +193,7 @@ func TestRefusedFileIsPassedOver(t *testing.T) {
 				return accept(ctx, out)
 			})
 			w.queue(a, w.withFiles(id, "words", "A", "B", "C"))
-			w.same(*got, id+"-0 words", id+"-1 0.txt=A", id+"-2 1.txt=B", id+"-3 2.txt=C last")
+			w.same(*got, id+"-0 words", id+"-1 0.txt=A", id+"-2 1.txt=B", id+"-3 2.txt=C last", missing(id, n+1, n))
 			if waiting, held := w.left(a); len(waiting)+len(held) != 0 || w.copies(id) {
 				t.Errorf("%s: waiting %q, held %q, copies %v", id, waiting, held, w.copies(id))
 			}
@@ -199,6 +231,33 @@ func TestFileIsTriedAgain(t *testing.T) {
 	})
 }
 
+// A file that cannot be handed over for long keeps no other message back, and is sent once it can be.
+func TestFileLetsTheOthersPass(t *testing.T) {
+	inBubble(t, func(w *world) {
+		p := w.platforms[a]
+		p.most = 100
+		got := w.reading(p, func(ctx context.Context, out channel.Outgoing) (channel.Receipt, error) {
+			if out.File != nil {
+				return channel.Receipt{}, errCut
+			}
+			return accept(ctx, out)
+		})
+		w.queue(a, w.withFiles("r", "words", "A", "B"), text("n", "next"))
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if seen := *got; len(seen) < 20 || !slices.Equal(seen[:5], []string{"r-0 words", "r-1 0.txt=A", "r-1 0.txt=A", "r-1 0.txt=A", "n-0 next last"}) {
+			t.Errorf("handed over: %q", seen)
+		}
+		got = w.reading(p, accept)
+		time.Sleep(maxDelay)
+		synctest.Wait()
+		w.same(*got, "r-1 0.txt=A", "r-2 1.txt=B last")
+		if waiting, _ := w.left(a); len(waiting) != 0 || w.copies("r") {
+			t.Errorf("waiting %q, copies %v", waiting, w.copies("r"))
+		}
+	})
+}
+
 // What a damaged record names, what is gone, what is too large and what nobody carries is never handed over.
 func TestFileThatIsNoneOfOurs(t *testing.T) {
 	for name, damage := range map[string]func(w *world, out *store.Outbound){
@@ -219,7 +278,7 @@ func TestFileThatIsNoneOfOurs(t *testing.T) {
 				damage(w, &out)
 				got := w.reading(p, accept)
 				w.queue(a, out, text("n", "next"))
-				w.same(*got, out.ClientID+"-0 words", "n-0 next last")
+				w.same(*got, out.ClientID+"-0 words", "n-0 next last", missing(out.ClientID, 1, 0))
 				if waiting, _ := w.left(a); len(waiting) != 0 {
 					t.Errorf("waiting %q", waiting)
 				}
@@ -235,7 +294,7 @@ func TestLargestFile(t *testing.T) {
 		p.most = 5
 		got := w.reading(p, accept)
 		w.queue(a, w.withFiles("r", "", "four", "five5", "sixsix"))
-		w.same(*got, "r-1 0.txt=four", "r-2 1.txt=five5")
+		w.same(*got, "r-1 0.txt=four", "r-2 1.txt=five5", missing("r", 3, 2))
 	})
 }
 

@@ -20,6 +20,7 @@ const (
 	fileTimeout = 180 * time.Second // of a part that is a file
 	firstDelay  = time.Second
 	maxDelay    = 60 * time.Second
+	fileTries   = 3               // in vain, before a file lets the others pass
 	lookAgain   = 2 * time.Second // for an account whose adapter was not there yet
 	dropAtOnce  = 64              // questions that nobody wants asked any more
 )

@@ -36,7 +36,34 @@ func TestRefused(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		want := before + "one\n\n" + after + "four"
-		w.expect("handed over", p.texts(), "one", "busy", "Deploy?", want) // each once: a refusal is final
+		w.expect("handed over", p.texts(), "one", "busy", "Deploy?", want, "four") // each once: a refusal is final
+	})
+}
+
+// What a platform will never take keeps back no other answer: one that is refused with it goes without.
+func TestHeldThatIsNeverTaken(t *testing.T) {
+	inBubble(t, func(w *world) {
+		p := w.platforms[a]
+		p.max = 1000
+		p.become(func(ctx context.Context, out channel.Outgoing) (channel.Receipt, error) {
+			if strings.Contains(out.Text, "poison") {
+				return refuse(ctx, out)
+			}
+			return accept(ctx, out)
+		})
+		w.queue(a, text("1", "poison"), text("2", "two"))
+		const load = before + "poison\n\n" + after
+		w.expect("handed over", p.texts(), "poison", load+"two", "two")
+		w.expect("delivered", w.delivered(), a+" 2-0a")
+		if handed := p.handed(); !handed[1].First || handed[2].First || !handed[2].Last {
+			t.Errorf("the first send is not the first alone: %+v", handed)
+		}
+		waiting, held := w.left(a)
+		w.expect("waiting", waiting)
+		w.expect("held", held, "1")
+		p.become(accept)
+		w.queue(a, text("3", "three"))
+		w.expect("handed over", p.texts()[3:], load+"three")
 	})
 }
 
@@ -80,7 +107,7 @@ func TestCarriedWordsAreMarked(t *testing.T) {
 		failed.Kind, failing.Kind = string(channel.Failure), string(channel.Failure)
 		w.queue(a, text("1", "an agent's"))
 		p.become(func(ctx context.Context, out channel.Outgoing) (channel.Receipt, error) {
-			if out.ClientID == "2-0" {
+			if strings.HasPrefix(out.ClientID, "2-") {
 				return refuse(ctx, out)
 			}
 			return accept(ctx, out)
@@ -88,15 +115,15 @@ func TestCarriedWordsAreMarked(t *testing.T) {
 		w.queue(a, failed, failing)
 		before, after := "notice<"+carriedHeader+">\n", "notice<"+newHeader+">\n"
 		agents := before + "reply<an agent's>\n\n"
-		w.expect("handed over", p.texts(), "an agent's", agents+after+"failure<it failed>",
+		w.expect("handed over", p.texts(), "an agent's", agents+after+"failure<it failed>", "it failed",
 			agents+before+"failure<it failed>\n\n"+after+"failure<that failed>")
-		for i, kind := range []channel.Kind{channel.Reply, channel.Reply, channel.Reply} {
+		for i, kind := range []channel.Kind{channel.Reply, channel.Reply, channel.Failure, channel.Reply} {
 			if out := p.handed()[i]; out.Kind != kind {
 				t.Errorf("part %d is of the kind %s: the adapter would mark it once more", i, out.Kind)
 			}
 		}
 		w.queue(a, failed)
-		if out := p.handed()[3]; out.Kind != channel.Failure || out.Text != "it failed" {
+		if out := p.handed()[4]; out.Kind != channel.Failure || out.Text != "it failed" {
 			t.Errorf("without a load it is %+v", out)
 		}
 	})
@@ -113,7 +140,7 @@ func TestHeldThatDoNotFit(t *testing.T) {
 		w.queue(a, text("4", strings.Repeat("4", 2<<10)))
 		_, held := w.left(a)
 		w.expect("held", held, "2", "3") // in order, though the third would fit
-		carrier := p.texts()[3]
+		carrier := p.texts()[5]
 		if len(carrier) > maxCarried || !strings.Contains(carrier, "[cut here") || !strings.HasSuffix(carrier, "444") {
 			t.Errorf("a carrier of %d bytes", len(carrier))
 		}

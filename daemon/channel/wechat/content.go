@@ -36,11 +36,11 @@ type item struct {
 	Text struct {
 		Text string `json:"text"`
 	} `json:"text_item"`
-	Image attached `json:"image_item"`
-	Voice attached `json:"voice_item"`
-	File  attached `json:"file_item"`
-	Video attached `json:"video_item"`
-	Ref   *quote   `json:"ref_msg"`
+	Image attached       `json:"image_item"`
+	Voice attached       `json:"voice_item"`
+	File  attached       `json:"file_item"`
+	Video attached       `json:"video_item"`
+	Ref   jsontext.Value `json:"ref_msg"`
 }
 
 // attached is a file in one of its four forms.
@@ -63,9 +63,13 @@ type quote struct {
 	Item  *item          `json:"message_item"`
 }
 
-// nothing reports whether it is there and says nothing at all, as a client may have it that quotes nothing.
-func (q *quote) nothing() bool {
-	return q.Title == "" && q.Item == nil && (q.ID == nil || q.ID.Kind() == 'n')
+// readQuote reads what an item refers to, if anything: a client that quotes nothing may say so by an empty object. What
+// is there and cannot be read is a quote of nobody knows what, and takes no word of the item away.
+func readQuote(raw jsontext.Value) (q quote, quotes bool) {
+	if channel.ReadJSON(raw, &q) != nil {
+		return quote{}, raw != nil
+	}
+	return q, q.Title != "" || q.Item != nil || q.ID != nil && q.ID.Kind() != 'n'
 }
 
 // content is what a message says.
@@ -83,8 +87,8 @@ func (a *Adapter) content(items []jsontext.Value) (c content) {
 		if channel.ReadJSON(raw, &it) != nil {
 			continue // whatever it is
 		}
-		if it.Ref != nil && !it.Ref.nothing() {
-			quoted = append(quoted, a.quote(*it.Ref, &c))
+		if q, quotes := readQuote(it.Ref); quotes {
+			quoted = append(quoted, a.quote(q, &c))
 		}
 		a.add(it, &said, &c)
 	}

@@ -52,6 +52,7 @@ func (a *Adapter) message(raw jsontext.Value) (m channel.Message, ok bool) {
 	}
 	c := a.content(w.Items)
 	if c.text == "" && c.quoted == "" && len(c.files) == 0 {
+		a.dropped("it has neither words nor a file that can be read")
 		return m, false
 	}
 	m = channel.Message{

@@ -151,6 +151,9 @@ func TestContent(t *testing.T) {
 		{"no quote", `{"type":1,"text_item":{"text":"yes"},"ref_msg":{}}`, content{text: "yes"}},
 		{"a quote of nothing known", `{"type":1,"text_item":{"text":"yes"},"ref_msg":{"message_item":{"type":11}}}`, content{text: "yes", quotes: unnamed}},
 		{"a quote of a blank", `{"type":1,"text_item":{"text":"yes"},"ref_msg":{"title":" "}}`, content{text: "yes", quotes: unnamed}},
+		{"a quote of another form", `{"type":1,"text_item":{"text":"yes"},"ref_msg":["1"]}`, content{text: "yes", quotes: unnamed}},
+		{"a quote of something of another form", `{"type":1,"text_item":{"text":"yes"},"ref_msg":{"message_item":{"text_item":"1"}}}`, content{text: "yes", quotes: unnamed}},
+		{"an explicit lack of a quote", `{"type":1,"text_item":{"text":"yes"},"ref_msg":null}`, content{text: "yes"}},
 		{"a quote of an odd id", `{"type":1,"text_item":{"text":"yes"},"ref_msg":{"svr_id":["1"]}}`, content{text: "yes", quotes: unnamed}},
 	} {
 		var items []jsontext.Value

@@ -133,7 +133,8 @@ func (a *Adapter) follow(ctx context.Context) error {
 		if err := a.take(ctx, got, cursor); err != nil {
 			return err
 		}
-		if got.cursor == cursor && !clock.Pause(ctx, a.soonest-time.Since(began)) { // it need not hold a poll
+		nothing := len(got.messages) == 0 || got.cursor == cursor
+		if nothing && !clock.Pause(ctx, a.soonest-time.Since(began)) { // it need not hold a poll
 			return ctx.Err()
 		}
 		cursor = got.cursor

@@ -1,6 +1,7 @@
 package wechat
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -304,4 +305,33 @@ func TestAQuietAccount(t *testing.T) {
 	if n := w.Commits(); n != 0 {
 		t.Errorf("%d commits", n)
 	}
+}
+
+// One that says nothing and gives another cursor each time is not asked all the time either: each would be a commit.
+func TestACursorThatMovesByItself(t *testing.T) {
+	w := newWorld(t, wechattest.Options{Hold: time.Nanosecond})
+	for i := range 100 {
+		cursor := base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "%s %d", w.bot.ID, i+1))
+		w.p.Inject(wechattest.Fault{Route: wechattest.Updates, Set: map[string]any{"get_updates_buf": cursor}})
+	}
+	w.start(func(a *Adapter) { a.soonest = 20 * time.Millisecond })
+	w.Until("some polls", func() bool { return len(w.p.Requests(wechattest.Updates)) >= 10 })
+	polls := w.p.Requests(wechattest.Updates)
+	if took := polls[9].At.Sub(polls[0].At); took < 150*time.Millisecond {
+		t.Errorf("ten polls in %v", took)
+	}
+	w.Stop()
+}
+
+// An account whose messages cannot be kept hears nothing, and says so until they can.
+func TestWhatCannotBeKeptIsNoContact(t *testing.T) {
+	w := newWorld(t, wechattest.Options{Hold: time.Hour})
+	w.start()
+	w.Fill(true)
+	w.say("hello")
+	w.Hears("its messages cannot be kept")
+	w.Fill(false)
+	w.Await(1)
+	w.Until("a fresh contact", func() bool { heard := w.Heard(); return heard[len(heard)-1] == "" })
+	w.Stop()
 }

@@ -18,7 +18,7 @@ DARWIN := CGO_ENABLED=0 GOOS=darwin GOARCH=arm64
 TESTFLAGS ?= -p 2 -parallel 6 -count=1 -timeout 25m
 
 # The tests that `make nightly` runs longer than `make check` does.
-NIGHTLY := Crashes|PowerCut|Damaged|Malformed|Spoofed|WhileARunRegisters
+NIGHTLY := Crashes|PowerCut|Broken|Damaged|Malformed|Spoofed|Strangers|WhileARunRegisters
 NIGHTLYRUNS := PidUsedAgain|EveryShape|JustAfterTheSpawn|FinishedRuns|ManyRuns|EachRunIs|WithoutEnd
 
 .DEFAULT_GOAL := help
@@ -56,7 +56,7 @@ test-platforms: ## the vendors' own clients against the fake platforms (needs np
 	@.ci/platforms
 
 nightly: ## the long loops: hours, not minutes; sizes by SCV_CRASH_ROUNDS and the like
-	SCV_CRASH_ROUNDS=$${SCV_CRASH_ROUNDS:-10000} SCV_POWER_CUTS=$${SCV_POWER_CUTS:-2000} SCV_LONG=1 SCV_SPOOFS=1000 SCV_MALFORMED=100000 \
+	SCV_CRASH_ROUNDS=$${SCV_CRASH_ROUNDS:-10000} SCV_POWER_CUTS=$${SCV_POWER_CUTS:-2000} SCV_LONG=1 SCV_SPOOFS=1000 SCV_MALFORMED=100000 SCV_STRANGERS=10000 \
 		go test -timeout 12h -v -run '$(NIGHTLY)' ./cmd/scv ./internal/powercut ./store
 	go test -count=5 -timeout 2h -v -run Failpoints ./cmd/scv
 	SCV_DECODES=5000000 go test -count=1 -v -run MutatedMessages ./wire

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -37,8 +36,5 @@ func ExamineApart(ctx context.Context, program, path string, records bool) (r st
 		}
 		return store.Report{Damage: fmt.Sprintf("%q ended the process that looked through it (%s)", path, how)}, nil
 	}
-	if r.Failure != "" {
-		return r, errors.New(r.Failure)
-	}
-	return r, nil
+	return r, r.Failed()
 }

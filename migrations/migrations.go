@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"go.etcd.io/bbolt"
+
+	"scv/internal/failpoint"
 )
 
 // step brings a store from schema to-1 to schema to.
@@ -111,6 +113,9 @@ func apply(db *bbolt.DB, table []step, o Options) (from int, err error) {
 func run(db *bbolt.DB, s step) error {
 	err := db.Update(func(tx *bbolt.Tx) error {
 		if err := s.apply(tx); err != nil {
+			return err
+		}
+		if err := failpoint.Hit(failpoint.StoreMake); err != nil {
 			return err
 		}
 		return tx.Bucket(metaBucket).Put(schemaKey, []byte(strconv.Itoa(s.to)))

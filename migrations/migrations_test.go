@@ -237,23 +237,85 @@ func migrateAndDie(path, at string) error {
 	return errors.Join(err, db.Close())
 }
 
-// A kill at any point of a migration leaves the old schema or the new one, and the next start goes on.
+// A kill at any point of a migration, of a store of any schema, leaves the old schema or the new one, whole and
+// with every record of before, and the next start goes on.
 func TestKillAtEveryStep(t *testing.T) {
-	points := runChild(t, filepath.Join(t.TempDir(), "all.db"), "")
-	if len(points) != 3*len(longer) {
+	for from := range Newest() + 1 {
+		t.Run(fmt.Sprint("from schema ", from), func(t *testing.T) { killAtEveryStep(t, from) })
+	}
+}
+
+func killAtEveryStep(t *testing.T, from int) {
+	points := runChild(t, storeOf(t, from), "")
+	begun := 3 * (len(longer) - from)
+	if from > 0 {
+		begun++ // the backup
+	}
+	if len(points) != begun {
 		t.Fatalf("points are %q", points)
 	}
-	for i, point := range points {
-		path := filepath.Join(t.TempDir(), "scv.db")
+	before := recordsOf(t, open(t, storeOf(t, from)))
+	if from > 0 && len(before) < 10 {
+		t.Fatalf("only %d records to lose", len(before))
+	}
+	for _, point := range points {
+		path := storeOf(t, from)
 		runChild(t, path, point)
 		db := open(t, path)
-		if n, want := schemaOf(t, db), (i+1)/3; n != want {
+		want := from
+		if number, where, stepped := strings.Cut(point, " "); stepped && number != "backed" {
+			_, err := fmt.Sscan(number, &want)
+			must(t, err)
+			if where != "committed" {
+				want--
+			}
+		}
+		if n := schemaOf(t, db); n != want {
 			t.Errorf("killed at %q: schema %d, want %d", point, n, want)
+		}
+		if _, err := apply(db, longer[:Newest()], quiet(func(int) error { return nil })); err != nil && want <= Newest() {
+			t.Errorf("after a kill at %q: %v", point, err)
+		}
+		after := recordsOf(t, db)
+		for name, value := range before {
+			if after[name] != value && want <= Newest() { // the steps that only this test has drop some
+				t.Errorf("killed at %q: %s was %q and is %q", point, name, value, after[name])
+			}
 		}
 		if _, err := apply(db, longer, quiet(func(int) error { return nil })); err != nil {
 			t.Errorf("after a kill at %q: %v", point, err)
 		}
 	}
+}
+
+// storeOf is a copy of a store as a release with that schema left it; of schema 0 there is none yet.
+func storeOf(t *testing.T, schema int) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "scv.db")
+	if schema == 0 {
+		return path
+	}
+	raw, err := os.ReadFile(fmt.Sprintf("testdata/schema-%d.db", schema))
+	must(t, err)
+	must(t, os.WriteFile(path, raw, 0o600))
+	return path
+}
+
+// recordsOf is every record but the schema number.
+func recordsOf(t *testing.T, db *bbolt.DB) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	must(t, db.View(func(tx *bbolt.Tx) error {
+		return tx.ForEach(func(bucket []byte, b *bbolt.Bucket) error {
+			return b.ForEach(func(key, value []byte) error {
+				if string(key) != string(schemaKey) {
+					all[string(bucket)+"/"+string(key)] = string(value)
+				}
+				return nil
+			})
+		})
+	}))
+	return all
 }
 
 func runChild(t *testing.T, path, at string) (points []string) {

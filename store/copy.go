@@ -53,7 +53,7 @@ func copyPages(ctx context.Context, from, temp string) error {
 
 // copyBytes copies a file as it is, damaged or not.
 func copyBytes(ctx context.Context, from, temp string) (err error) {
-	in, err := os.Open(from)
+	in, err := openFile(from, os.O_RDONLY)
 	if err != nil {
 		return err
 	}

@@ -41,9 +41,9 @@ func openHandle(ctx context.Context, path string, o handleOptions) (*handle, err
 	if o.readOnly {
 		flag = os.O_RDONLY
 	}
-	file, err := os.OpenFile(path, flag, 0)
+	file, err := openFile(path, flag)
 	if err != nil {
-		return nil, fmt.Errorf("cannot open the store: %w", err)
+		return nil, err
 	}
 	if err := admit(ctx, file, o); err != nil {
 		return nil, errors.Join(err, file.Close())

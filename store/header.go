@@ -2,9 +2,12 @@ package store
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"os"
+
+	"golang.org/x/sys/unix"
 )
 
 // bbolt begins with two meta pages, each a 16 byte page header and these 64 bytes, in the machine's own
@@ -24,15 +27,31 @@ type boltMeta struct {
 	txid     uint64
 }
 
+// openFile opens a file that is there, and nothing else that has its name. It waits for nobody: a pipe would keep
+// us until somebody writes to it, deaf to every bound.
+func openFile(path string, flag int) (*os.File, error) {
+	file, err := os.OpenFile(path, flag|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the store: %w", err)
+	}
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		err = fmt.Errorf("cannot examine the store: %w", err)
+	case !info.Mode().IsRegular():
+		err = fmt.Errorf("cannot open the store %q: it is not a file", path)
+	default:
+		return file, nil
+	}
+	return nil, errors.Join(err, file.Close())
+}
+
 // checkSize refuses a file that was cut off so early that bbolt's own words mislead, or would make an
 // empty one a new store.
 func checkSize(file *os.File) error {
 	info, err := file.Stat()
 	if err != nil {
 		return fmt.Errorf("cannot examine the store: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("cannot open the store %q: it is not a file", file.Name())
 	}
 	if least := int64(2 * os.Getpagesize()); info.Size() < least {
 		return fmt.Errorf("cannot open the store %q: %w: it has %d bytes and the least is %d",

@@ -38,7 +38,7 @@ const (
 // Look tells the condition of the store at path. The one who is about to open it asks: a Clean answer is
 // given once, so that whatever happens next is not taken for a clean end.
 func Look(path string) (Condition, error) {
-	file, err := os.Open(path)
+	file, err := openFile(path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Missing, nil
 	}
@@ -50,7 +50,7 @@ func Look(path string) (Condition, error) {
 	if err != nil {
 		return Unclean, fmt.Errorf("cannot look at the store: %w", err)
 	}
-	if info.Mode().IsRegular() && isStub(file, info.Size()) {
+	if isStub(file, info.Size()) {
 		return Stub, nil
 	}
 	untouched, err := takeClosed(path)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 
 	"go.etcd.io/bbolt"
 
@@ -20,6 +21,8 @@ type Report struct {
 	Free    int64  `json:"free_bytes"`
 	Damage  string `json:"damage,omitzero"`  // of the file: it cannot be used
 	Failure string `json:"failure,omitzero"` // why nobody could look, such as a lock; nothing is known then
+	Locked  bool   `json:"locked,omitzero"`  // and that it was a lock
+	Errno   int    `json:"errno,omitzero"`   // and what the system said
 	// Flaws are records that cannot be read, and the like: the store can be used without them.
 	Flaws []string `json:"flaws,omitzero"`
 }
@@ -37,6 +40,45 @@ func (r Report) Err() error {
 	}
 	return fmt.Errorf("%w: %s", ErrDamaged, r.Damage)
 }
+
+// Newer says that a later scv wrote the store, nil otherwise.
+func (r Report) Newer() error {
+	if r.Schema <= r.Newest {
+		return nil
+	}
+	return &migrations.NewerError{Store: r.Schema, Program: r.Newest}
+}
+
+// Fail notes why nobody could look, for whoever reads the report in another process.
+func (r *Report) Fail(err error) {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		r.Errno = int(errno)
+	}
+	r.Failure, r.Locked = err.Error(), errors.Is(err, ErrLocked)
+}
+
+// Failed is why nobody could look, nil if somebody could: of the same kind as the error that Fail was given.
+func (r Report) Failed() error {
+	switch {
+	case r.Failure == "":
+		return nil
+	case r.Locked:
+		return saidFailure{r.Failure, ErrLocked}
+	case r.Errno != 0:
+		return saidFailure{r.Failure, syscall.Errno(r.Errno)}
+	}
+	return errors.New(r.Failure)
+}
+
+// saidFailure is an error in words that it was given already.
+type saidFailure struct {
+	words string
+	kind  error
+}
+
+func (f saidFailure) Error() string { return f.words }
+func (f saidFailure) Unwrap() error { return f.kind }
 
 // saidDamage is ErrDamaged in words that have its own among them already.
 type saidDamage string

@@ -113,6 +113,9 @@ func (s *salvage) lost(meta boltMeta, sound bool) error {
 		free = s.free(meta.freelist)
 	}
 	for id := uint64(2); id < s.count; id++ {
+		if err := s.ctx.Err(); err != nil { // most pages of a vast file show nothing
+			return err
+		}
 		if s.seen[id] || free[id] {
 			continue
 		}
@@ -165,18 +168,11 @@ func tableOf(found []element) (only *Table) {
 
 // openLocked opens a file to read its pages, damaged or not, while nobody writes it.
 func openLocked(ctx context.Context, path string) (*os.File, error) {
-	file, err := os.Open(path)
+	file, err := openFile(path, os.O_RDONLY)
 	if err != nil {
-		return nil, fmt.Errorf("cannot open the store: %w", err)
+		return nil, err
 	}
-	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("cannot open the store %q: it is not a file", path)
-	}
-	if err == nil {
-		err = lockFile(ctx, file, false, toolLockTimeout)
-	}
-	if err != nil {
+	if err := lockFile(ctx, file, false, toolLockTimeout); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil

@@ -292,7 +292,9 @@ func fill(temp string, o Options, step func(string)) error {
 	_, err = migrations.Apply(db, migrations.Options{Log: o.Log})
 	if err == nil {
 		step("schema made")
-		err = db.Update(func(tx *bbolt.Tx) error { return describe(tx, o) })
+		err = db.Update(func(tx *bbolt.Tx) error {
+			return errors.Join(describe(tx, o), failpoint.Hit(failpoint.StoreMake))
+		})
 	}
 	return errors.Join(err, db.Close())
 }

@@ -31,6 +31,26 @@ type model struct {
 	arrived   chan struct{} // at which this is closed
 	actions   map[string]int
 	worked    int // messages that reached an agent
+	counted   map[*bus.Client]counters
+	backwards []string // counters that a client has seen fall
+}
+
+// counters are what a daemon counts for as long as it lives.
+type counters struct{ reaped, restarts uint64 }
+
+// count looks at what one client is told, in its order: no counter goes backwards while a daemon lives. The caller
+// holds the model.
+func (m *model) count(c *bus.Client, status wire.DaemonStatus) {
+	now := counters{reaped: status.Delegations.Reaped}
+	for _, h := range status.Components {
+		if h.Account == "default" { // it is never logged out
+			now.restarts = h.Restarts
+		}
+	}
+	if was := m.counted[c]; now.reaped < was.reaped || now.restarts < was.restarts {
+		m.backwards = append(m.backwards, fmt.Sprintf("counters went from %+v to %+v", was, now))
+	}
+	m.counted[c] = now
 }
 
 type settingModel struct {
@@ -54,7 +74,7 @@ func newModel(home string) *model {
 	return &model{
 		home: home, settings: map[string]*settingModel{}, questions: map[string]*questionModel{},
 		messages: map[string]bool{}, lines: map[uint64]wire.ChatLine{},
-		asked: map[string]bool{}, actions: map[string]int{},
+		asked: map[string]bool{}, actions: map[string]int{}, counted: map[*bus.Client]counters{},
 	}
 }
 
@@ -83,7 +103,12 @@ func (m *model) reply(f func()) {
 func (m *model) control(ctx context.Context, c *bus.Client, command wire.Command) (wire.DaemonStatus, error) {
 	status, err := c.Control(ctx, command)
 	if err == nil || refused(err) {
-		m.reply(func() { m.actions[command.Action()]++ })
+		m.reply(func() {
+			m.actions[command.Action()]++
+			if err == nil {
+				m.count(c, status)
+			}
+		})
 	}
 	return status, err
 }

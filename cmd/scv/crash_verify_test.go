@@ -59,6 +59,8 @@ func (d *daemonProcess) verify(t *testing.T, m *model, all bool) complaints {
 	m.readLines(ctx, t, &found, c)
 	m.unanswered(&found)
 	m.executions(t, &found)
+	found.list = append(found.list, m.backwards...)
+	clear(m.counted) // those clients' daemon is gone
 	return found
 }
 

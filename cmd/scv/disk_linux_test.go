@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"scv/internal/layout"
 	"scv/wire"
 	"scv/wire/bus"
 )
@@ -314,4 +315,25 @@ func TestReadOnlyHome(t *testing.T) {
 	}
 	remount(0)
 	startDaemon(t, home).terminate(t)
+}
+
+// TestStoreErrorsOnAFullDisk: the tools that need room change nothing, and send to who knows what is wrong.
+func TestStoreErrorsOnAFullDisk(t *testing.T) {
+	home := smallHome(t, 2<<20)
+	startDaemon(t, home).terminate(t)
+	path := filepath.Join(home, layout.Store)
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(t, filepath.Join(home, "ballast"))
+	for _, tool := range []string{"compact", "backup"} {
+		namesACommand(t, home, []string{"store", tool})
+	}
+	if got := apart(t, home, "doctor"); !strings.Contains(got.out, "it is full") {
+		t.Errorf("the doctor does not see it: %+v", got)
+	}
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the store changed: %v", err)
+	}
 }

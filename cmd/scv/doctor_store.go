@@ -25,7 +25,14 @@ func (p *patient) lookAtStore() []finding {
 	case exitCode(err) == exitDamaged:
 		return []finding{{"store", broke, err.Error(), hintOf(err)}}
 	}
-	return []finding{{"store", shaky, err.Error(), hintOf(err)}}
+	hint := hintOf(err)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		hint = "if it is yours: chmod u=rw " + shellWord(p.a.storePath())
+	case hint == p.a.seeDoctor(): // we are the doctor
+		hint = "keep it, and put a copy back: " + p.a.command("store restore")
+	}
+	return []finding{{"store", shaky, err.Error(), hint}}
 }
 
 // missingStore tells a first start from a store that was lost.

@@ -31,9 +31,9 @@ func (c *logsCmd) Run(a *app) error {
 		return err
 	}
 	files := layout.LogFiles(dir)
-	tail := &logTail{path: files[1]}
+	tail := &logTail{path: files[1], older: files[0]}
 	defer tail.close()
-	lines, err := tail.begin(files[0])
+	lines, err := tail.begin()
 	if err != nil {
 		return fmt.Errorf("cannot read the log: %w", err)
 	}
@@ -67,39 +67,71 @@ func (c *logsCmd) print(a *app, lines []string) error {
 
 // logTail reads the whole lines of a log that is still written to and may be put aside at any time.
 type logTail struct {
-	path string
-	file *os.File // nil: there is none yet
-	half string   // a line whose end has not come yet
+	path  string
+	older string      // where it is put aside
+	told  fs.FileInfo // of what was put aside and is told already, nil: none
+	file  *os.File    // nil: there is none yet
+	half  string      // a line whose end has not come yet
 }
 
 // begin reads all there is, beginning with the older file.
-func (t *logTail) begin(older string) ([]string, error) {
+func (t *logTail) begin() ([]string, error) {
 	// The newer one is opened first: if it is put aside meanwhile, what we find as older is the same file.
 	if err := t.open(); err != nil {
 		return nil, err
 	}
-	before, err := os.ReadFile(older)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	before, err := t.readOlder()
+	if err != nil {
 		return nil, err
 	}
-	if t.file != nil && sameFile(t.file, older) {
-		before = nil
-	}
 	after, err := t.next()
-	return append(splitLines(string(before)), after...), err
+	return append(splitLines(before), after...), err
 }
 
-// next reads what came since.
+// readOlder reads what was put aside, unless that is told, or the open file.
+func (t *logTail) readOlder() (string, error) {
+	file, err := os.Open(t.older)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer file.Close() // it is only read
+	info, err := file.Stat()
+	if err != nil || t.wasTold(info) || t.file != nil && sameFile(t.file, t.older) {
+		return "", err
+	}
+	t.told = info
+	text, err := io.ReadAll(file)
+	return string(text), err
+}
+
+// wasTold knows a file by its time too: a new one may get the number of one that is gone.
+func (t *logTail) wasTold(info fs.FileInfo) bool {
+	return t.told != nil && os.SameFile(info, t.told) && info.ModTime().Equal(t.told.ModTime())
+}
+
+// next reads what came since. Of a log that was put aside more than twice meanwhile the files between are gone.
 func (t *logTail) next() ([]string, error) {
 	moved := t.file == nil || !sameFile(t.file, t.path) // then nothing more comes into the open one
 	text, err := t.read()
 	if err == nil && moved {
+		if t.file != nil && sameFile(t.file, t.older) { // else it was removed, or put aside longer ago
+			t.told, err = t.file.Stat()
+		}
 		t.close()
-		var more string
-		if err = t.open(); err == nil {
+		var between, more string
+		if err == nil {
+			err = t.open()
+		}
+		if err == nil {
+			between, err = t.readOlder()
+		}
+		if err == nil {
 			more, err = t.read()
 		}
-		text += more
+		text += between + more
 	}
 	text = t.half + text
 	end := strings.LastIndexByte(text, '\n') + 1

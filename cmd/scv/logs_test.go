@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,65 +27,94 @@ func TestLogLine(t *testing.T) {
 	}
 }
 
-// No line is lost or told twice while the log is written to and put aside, whenever that happens.
+// No line is lost or told twice while the log is written to and put aside, also twice between two looks.
 func TestLogTailOverRotations(t *testing.T) {
-	files := layout.LogFiles(t.TempDir())
-	if err := os.Mkdir(filepath.Dir(files[0]), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	written := 0
-	write := func(end string) {
-		file, err := os.OpenFile(files[1], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer file.Close()
-		if _, err := fmt.Fprintf(file, "line %d%s", written, end); err != nil {
-			t.Fatal(err)
-		}
-		written++
-	}
-	rotate := func() {
-		if err := os.Rename(files[1], files[0]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("\n")
-	rotate()
-	write("\n")
-	tail := &logTail{path: files[1]}
-	defer tail.close()
-	got, err := tail.begin(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	next := func() {
-		more, err := tail.next()
-		if err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, more...)
-	}
+	l := newRotated(t)
+	l.write("\n")
+	l.rotate()
+	l.write("\n")
+	l.begin()
 	for range 3 {
-		write("\n")
-		next()
-		next()
-		write("\n")
-		rotate() // what came just before is still told
-		next()   // and there is no new file yet
-		write("\n")
-		next()
+		l.write("\n")
+		l.next()
+		l.next()
+		l.write("\n")
+		l.rotate() // what came just before is still told
+		l.next()   // and there is no new file yet
+		l.write("\n")
+		l.next()
 	}
-	write("") // half a line is no line
-	next()
-	for i, text := range got {
+	l.write("\n") // and it is put aside twice before anybody looks, as while a reader stops in a pager
+	l.rotate()
+	l.write("\n")
+	l.rotate()
+	l.write("\n")
+	l.next()
+	l.next()
+	l.no(os.Remove(l.files[1])) // what was told is not told again because of that
+	l.next()
+	l.write("\n")
+	l.next()
+	l.write("") // half a line is no line
+	l.next()
+	for i, text := range l.got {
 		if text != fmt.Sprint("line ", i) {
 			t.Errorf("line %d is %q", i, text)
 		}
 	}
-	if len(got) != written-1 {
-		t.Errorf("%d of %d lines were told", len(got), written-1)
+	if len(l.got) != l.written-1 {
+		t.Errorf("%d of %d lines were told", len(l.got), l.written-1)
 	}
+}
+
+// rotated is a log that is written to, put aside and followed.
+type rotated struct {
+	t       *testing.T
+	files   [2]string // the older one first
+	written int
+	tail    *logTail
+	got     []string // lines that were told
+}
+
+func newRotated(t *testing.T) *rotated {
+	files := layout.LogFiles(t.TempDir())
+	if err := os.Mkdir(filepath.Dir(files[0]), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l := &rotated{t: t, files: [2]string{files[0], files[1]}, tail: &logTail{path: files[1], older: files[0]}}
+	t.Cleanup(l.tail.close)
+	return l
+}
+
+func (l *rotated) write(end string) {
+	l.t.Helper()
+	file, err := os.OpenFile(l.files[1], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	l.no(err)
+	_, err = fmt.Fprintf(file, "line %d%s", l.written, end)
+	l.no(errors.Join(err, file.Close()))
+	l.written++
+}
+
+func (l *rotated) rotate() {
+	l.t.Helper()
+	l.no(os.Rename(l.files[1], l.files[0]))
+}
+
+// no ends the test at an error.
+func (l *rotated) no(err error) {
+	l.t.Helper()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *rotated) begin() { l.take(l.tail.begin()) }
+func (l *rotated) next()  { l.take(l.tail.next()) }
+
+func (l *rotated) take(lines []string, err error) {
+	l.t.Helper()
+	l.no(err)
+	l.got = append(l.got, lines...)
 }
 
 // A watched status on a terminal is drawn over itself, and only when it looks different.

@@ -55,7 +55,7 @@ func (a *app) storeSource(named string) (path string, done func(), err error) {
 		a.note("the daemon cannot make a snapshot, so the file itself is read: %s", line(refused.Error()))
 		return a.storePath(), func() {}, nil
 	case err != nil:
-		return "", nil, err
+		return "", nil, a.withDoctor(err)
 	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // a reader that leaves must not leave the snapshot behind
 	return snapshot.Path, func() {
@@ -67,21 +67,62 @@ func (a *app) storeSource(named string) (path string, done func(), err error) {
 
 // storeFailure says in a person's words why a store file could not be used.
 func (a *app) storeFailure(path string, err error) error {
+	own := a.isOwn(path)
 	switch {
+	case err == nil || a.ctx.Err() != nil:
+		return err
 	case errors.Is(err, fs.ErrNotExist):
-		return failf(exitFailed, "", "there is no store at %q", path)
+		return failf(exitFailed, a.whereThen(own), "there is no store at %q", path)
 	case errors.Is(err, store.ErrLocked):
-		return failf(exitFailed, "ask the daemon: "+a.command("store dump"), "%w", err)
+		return failf(exitFailed, "ask the daemon: "+a.beside(path, own), "%w", err)
 	case errors.Is(err, store.ErrDamaged):
 		return &failure{code: exitDamaged, err: plainDamage{err}, hint: a.putBack(path)}
+	case !own:
+		return failf(exitFailed, a.whereThen(own), "%w", err)
 	}
-	return err
+	return failf(exitFailed, a.seeDoctor(), "%w", err)
 }
 
-// putBack is what to do about a damaged file: nothing, where it is not this home's store.
+// isOwn reports whether a path is that of this home's store.
+func (a *app) isOwn(path string) bool {
+	absolute, err := filepath.Abs(path)
+	return err == nil && absolute == a.storePath()
+}
+
+// whereThen is where to find a store instead of one that is not to be had.
+func (a *app) whereThen(own bool) string {
+	if !own {
+		return "this home's own is read where none is named: " + a.command("store check")
+	}
+	if sign, err := store.EarlierLife(a.storePath()); err != nil || sign != "" {
+		return "put a copy back: " + a.command("store restore")
+	}
+	return "the first start makes it: " + a.command("run")
+}
+
+// beside is the command that works where a daemon holds a store.
+func (a *app) beside(path string, own bool) string {
+	if own {
+		return a.command("store dump")
+	}
+	return "scv --home " + shellWord(filepath.Dir(path)) + " store dump"
+}
+
+// seeDoctor is the advice where the trouble is not the store's: a full disk, or another user's home.
+func (a *app) seeDoctor() string { return "see what is wrong: " + a.command("doctor") }
+
+// withDoctor gives an error of this home that advice, unless it has its own.
+func (a *app) withDoctor(err error) error {
+	if err == nil || hintOf(err) != "" || a.ctx.Err() != nil {
+		return err
+	}
+	return failf(exitCode(err), a.seeDoctor(), "%w", err)
+}
+
+// putBack is what to do about a damaged file: to look at it, where it is not this home's store.
 func (a *app) putBack(path string) string {
-	if filepath.Dir(path) != a.homeName() {
-		return ""
+	if !a.isOwn(path) {
+		return "see what can be read: " + a.command("store dump "+shellWord(path))
 	}
 	return "put a copy back: " + a.command("store restore")
 }

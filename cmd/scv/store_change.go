@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 
 	"scv/internal/layout"
-	"scv/migrations"
 	"scv/store"
 )
 
@@ -60,6 +60,8 @@ func (c *storeRestore) Run(a *app) error {
 		return failf(exitDamaged, "take the newest sound copy: "+a.command("store restore"), "%w", err)
 	case errors.Is(err, fs.ErrNotExist):
 		return failf(exitFailed, "take the newest sound copy: "+a.command("store restore"), "there is no store at %q", from)
+	case errors.Is(err, errNoCopy) && a.ctx.Err() == nil:
+		return failf(exitFailed, "take the newest sound copy: "+a.command("store restore"), "%w", err)
 	case err != nil:
 		return a.changeFailure(err)
 	}
@@ -71,18 +73,24 @@ func (c *storeRestore) Run(a *app) error {
 // restorable is what a copy must pass to be put back: sound, and not of a newer scv.
 func (a *app) restorable(_ context.Context, path string) error {
 	report, err := a.examine(path)
-	if err = errors.Join(err, report.Err()); err == nil && report.Schema > report.Newest {
-		err = &migrations.NewerError{Store: report.Schema, Program: report.Newest}
+	if err != nil {
+		return fmt.Errorf("%w%w", errNoCopy, err)
+	}
+	if err = report.Err(); err == nil {
+		err = report.Newer()
 	}
 	return err
 }
+
+// errNoCopy marks what is not even a file that can be looked through. It adds no words.
+var errNoCopy = errors.New("")
 
 // newestSound is the newest copy that passes a look.
 func (a *app) newestSound() (string, error) {
 	folder := filepath.Join(a.homeName(), layout.Backups)
 	list, err := store.Backups(folder)
 	if err != nil {
-		return "", err
+		return "", a.withDoctor(err)
 	}
 	for _, b := range list {
 		err := a.restorable(a.ctx, b.Path)

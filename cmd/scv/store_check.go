@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -42,6 +43,8 @@ func (c *storeCheck) Run(a *app) error {
 		return err
 	case report.Err() != nil:
 		return a.storeFailure(path, report.Err())
+	case report.Newer() != nil:
+		return failf(exitFailed, "or put a copy of before back: "+a.command("store restore"), "%w", report.Newer())
 	case len(report.Flaws) > 0:
 		return failf(exitFailed, "the daemon sets such records aside at its next start: "+a.command("run"),
 			"%d records cannot be read", len(report.Flaws))
@@ -54,7 +57,7 @@ func (a *app) printReport(r store.Report) {
 		a.say("%s", line(flaw))
 	}
 	switch {
-	case r.Damage != "" || len(r.Flaws) > 0:
+	case r.Damage != "" || len(r.Flaws) > 0 || r.Newer() != nil:
 	case r.Schema != r.Newest:
 		a.say("the pages are sound; schema %d, and this scv has %d: %s", r.Schema, r.Newest, a.command("store migrate"))
 	default:
@@ -101,12 +104,13 @@ func (c *storeBackup) Run(a *app) error {
 		to = filepath.Join(folder, store.BackupName(a.now(), false))
 		if _, err := os.Stat(a.homeName()); err == nil {
 			if err := os.MkdirAll(folder, 0o700); err != nil {
-				return fmt.Errorf("cannot make the folder of backups: %w", err)
+				return a.withDoctor(fmt.Errorf("cannot make the folder of backups: %w", err))
 			}
 		}
 	}
+	taken := failf(exitFailed, "name another file, or none: "+a.command("store backup"), "there is a file %q already", to)
 	if _, err := os.Lstat(to); err == nil {
-		return failf(exitFailed, "name another file, or remove that one", "there is a file %q already", to)
+		return taken
 	}
 	from, done, err := a.storeSource("")
 	if err != nil {
@@ -120,8 +124,14 @@ func (c *storeBackup) Run(a *app) error {
 	if err := a.verify(a.ctx, from); err != nil {
 		return a.storeFailure(from, err)
 	}
-	if err := store.Copy(a.ctx, from, to, a.verify); err != nil {
-		return err
+	err = store.Copy(a.ctx, from, to, a.verify)
+	switch {
+	case errors.Is(err, fs.ErrExist): // somebody else was quicker
+		return taken
+	case err != nil && c.Path != "" && a.ctx.Err() == nil:
+		return failf(exitFailed, "name another file, or none: "+a.command("store backup"), "%w", err)
+	case err != nil:
+		return a.withDoctor(err)
 	}
 	a.say("%s", line(to))
 	return nil

@@ -41,9 +41,11 @@ func (c *storeDump) Run(a *app) error {
 	printer := rowPrinter{a: a, json: c.JSON}
 	err = store.DumpFile(a.ctx, path, store.DumpOptions{Texts: c.Texts}, printer.print)
 	if errors.Is(err, store.ErrDamaged) {
-		hint := "what could be read is shown above; keep the file"
-		if back := a.putBack(path); back != "" {
-			hint += ", and " + back
+		hint := "what could be read is shown above; keep the file, and "
+		if a.isOwn(path) {
+			hint += a.putBack(path)
+		} else {
+			hint += "see all that is wrong with it: " + a.command("store check --json "+shellWord(path))
 		}
 		return failf(exitDamaged, hint, "%w", err)
 	}

@@ -29,7 +29,7 @@ func (c *storeExamine) Run(a *app) error {
 	debug.SetMaxStack(examineStack)
 	report, err := store.Examine(a.ctx, string(c.Path), c.Records)
 	if err != nil {
-		report.Failure = err.Error()
+		report.Fail(err)
 	}
 	return a.printJSON(report)
 }

@@ -93,7 +93,7 @@ var handFiles = map[string][]string{
 	"store_examine.go": {"store"},
 	"store_dump.go":    {"store"},
 	"store_check.go":   {"store", "daemon"}, // whose child looks through the file
-	"store_change.go":  {"store", "migrations"},
+	"store_change.go":  {"store"},
 	"agents.go":        {"daemon/agent", "daemon/config"},
 
 	// Without a daemon, too.

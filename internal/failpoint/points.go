@@ -9,6 +9,7 @@ package failpoint
 const (
 	StoreCommitBefore = "store.commit.before"
 	StoreCommitAfter  = "store.commit.after"
+	StoreMake         = "store.make"   // a commit to a store that is made, or brought to a newer schema
 	StoreRename       = "store.rename" // a new file takes the place of the store, or of a copy of it
 	SpawnBefore       = "spawn.before" // of an agent's process
 	SpawnAfter        = "spawn.after"
@@ -62,7 +63,7 @@ var Restart = []string{
 
 // All lists the points, for the tests that walk them.
 var All = []string{
-	StoreCommitBefore, StoreCommitAfter, StoreRename, SpawnBefore, SpawnAfter, Signal,
+	StoreCommitBefore, StoreCommitAfter, StoreMake, StoreRename, SpawnBefore, SpawnAfter, Signal,
 	SendBefore, SendAfter, RunFiles, CgroupMake, CgroupKill, CgroupRemove, SocketRemove,
 }
 

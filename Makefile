@@ -12,10 +12,9 @@ BUILD  := go build -buildvcs=false -trimpath -ldflags "$(STAMP)"
 TOOL   := go tool -modfile=tools/go.mod
 DARWIN := CGO_ENABLED=0 GOOS=darwin GOARCH=arm64
 
-# Two packages at a time: tests start real processes and measure them. Six tests of one at a time, of those
-# that may: they wait for processes more than they compute.
+# Three packages at a time, and six tests of one, of those that may: they wait for processes more than they compute.
 # -count=1: some tests limit what this process may write, and the log of the cache must not meet that.
-TESTFLAGS ?= -p 2 -parallel 6 -count=1 -timeout 25m
+TESTFLAGS ?= -p 3 -parallel 6 -count=1 -timeout 25m
 
 # The tests that `make nightly` runs longer than `make check` does.
 NIGHTLY := Crashes|PowerCut|Broken|Damaged|Malformed|Spoofed|Strangers|WhileARunRegisters

@@ -9,5 +9,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testexe.Run()
-	os.Exit(m.Run())
+	code := m.Run()
+	testexe.Tidy()
+	os.Exit(code)
 }

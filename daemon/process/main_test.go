@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
+	testexe.Tidy()
 	if err := errors.Join(leftovers(), goleak.Find()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1

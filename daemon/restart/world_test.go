@@ -55,6 +55,7 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	os.RemoveAll(folder)
+	testexe.Tidy()
 	os.Exit(code)
 }
 

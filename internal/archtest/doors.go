@@ -19,7 +19,7 @@ type Door struct {
 }
 
 // Packages that exist for tests alone.
-var testRooms = []string{"store/storetest", "daemon/process/processtest", "daemon/channel/channeltest", "daemon/channel/feishu/feishutest", "daemon/channel/wechat/wechattest", "internal/testexe", "internal/archtest"}
+var testRooms = []string{"store/storetest", "daemon/process/processtest", "daemon/channel/channeltest", "daemon/channel/feishu/feishutest", "daemon/channel/wechat/wechattest", "internal/testexe", "internal/testexe/fake", "internal/archtest"}
 
 // Rooms where a time is stored or compared with a stored one.
 var timedRooms = []string{
@@ -59,7 +59,7 @@ var doors = []Door{
 	{Import: "os/signal", Open: []string{"cmd/scv", "daemon/process", "internal/bench", "internal/demo", "internal/testexe"}, Tests: true, Why: "the hand turns a signal into the end of a context; everybody else sees the context"},
 
 	// The process's own edges.
-	{Import: "os", Names: []string{"Args", "Exit", "Stdin", "Stdout", "Stderr"}, Open: []string{"cmd/scv", "internal/bench/...", "internal/demo", "internal/testexe", "daemon/process/processtest"}, Tests: true, Why: "the hand owns the process's edges: pass values, readers and writers; return errors"},
+	{Import: "os", Names: []string{"Args", "Exit", "Stdin", "Stdout", "Stderr"}, Open: []string{"cmd/scv", "internal/bench/...", "internal/demo", "internal/testexe", "internal/testexe/fake", "daemon/process/processtest"}, Tests: true, Why: "the hand owns the process's edges: pass values, readers and writers; return errors"},
 	{Import: "os", Names: []string{"Setenv", "Unsetenv", "Clearenv", "Chdir"}, Open: []string{"internal/demo", "internal/testexe"}, Tests: true, Why: "the environment and the folder belong to the whole process: pass them as values"},
 	{Import: "log", Why: "it prints behind the hand's back and may exit: use the *slog.Logger you were given"},
 	{Import: "net", Names: []string{"Listen", "ListenTCP", "ListenUDP", "ListenPacket", "ListenUnix", "ListenConfig"}, Open: []string{"daemon/transport", "internal/loopback"}, Tests: true, Why: "SCV has one socket and no TCP listener; a fake platform is somebody else"},

@@ -36,6 +36,7 @@ var rooms = []Room{
 	{"internal/loopback", nil, "it is the net of a fake platform, and knows nothing of what is said on it"},
 	{"internal/fakemodel", nil, "a model knows nothing of who asks it"},
 	{"internal/testexe", nil, "fake programs are driven by data and know nothing of SCV"},
+	{"internal/testexe/fake", []string{"internal/testexe"}, "it is that and nothing else"},
 	{"internal/bench", []string{"wire", "wire/bus", "store", "daemon/reconcile", "daemon/channel", "daemon/delegation", "daemon/process", "daemon/agent", "internal/bench/writer", "internal/clock", "internal/layout"}, "it measures the real parts where they stand, beside bare ones; what only the daemon can show, it asks the daemon"},
 	{"internal/bench/echo", []string{"wire", "wire/bus", "daemon/transport"}, "the same transport and bus as the daemon's, and nothing behind them"},
 	{"internal/bench/...", nil, "a bare program to measure against must owe nothing to what is measured"},

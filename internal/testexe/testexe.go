@@ -1,7 +1,6 @@
-// Package testexe gives tests fake programs without building any: the test binary starts itself again
-// and follows a script given as data. Only tests come in here.
+// Package testexe gives tests fake programs, which follow a script given as data. Only tests come in here.
 //
-//	func TestMain(m *testing.M) { testexe.Run(); os.Exit(m.Run()) }
+//	func TestMain(m *testing.M) { testexe.Run(); code := m.Run(); testexe.Tidy(); os.Exit(code) }
 //
 //	path, args := testexe.Command(testexe.Script{{IgnoreTerm: true}, {WritePID: ready}, {SleepMillis: 60_000}})
 //
@@ -30,7 +29,7 @@ const lifetime = 2 * time.Minute
 
 // Exit codes of a fake program that went wrong.
 const (
-	exitScript   = 96 // the script is not valid or a step failed
+	ExitScript   = 96 // the script is not valid or a step failed
 	exitLifetime = 97
 	exitRootGone = 98
 )
@@ -81,15 +80,11 @@ type Spawn struct {
 
 // Command is how to start a fake program.
 func Command(script Script) (path string, args []string) {
-	path, err := os.Executable()
-	if err != nil {
-		panic("cannot find the test binary: " + err.Error())
-	}
 	data, err := json.Marshal(script)
 	if err != nil {
 		panic("cannot encode a script: " + err.Error())
 	}
-	return path, []string{fmt.Sprint(marker, ":", root), string(data)}
+	return players.find(), []string{fmt.Sprint(marker, ":", root), string(data)}
 }
 
 // Install puts a fake program called name into a folder, for tests that find programs by name, and
@@ -139,7 +134,7 @@ func Run() {
 
 func fail(what string, err error) {
 	fmt.Fprintf(os.Stderr, "testexe: %s: %v\n", what, err)
-	exit(exitScript)
+	exit(ExitScript)
 }
 
 // exit ends at once. os.Exit would wait a second for late reports of the race detector.

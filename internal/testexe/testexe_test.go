@@ -16,7 +16,9 @@ import (
 
 func TestMain(m *testing.M) {
 	Run()
-	os.Exit(m.Run())
+	code := m.Run()
+	Tidy()
+	os.Exit(code)
 }
 
 // start runs a script to its end, with input, and returns its stdout, stderr and how it ended.
@@ -93,7 +95,7 @@ func TestKillSelf(t *testing.T) {
 
 func TestBrokenScriptsFailLoudly(t *testing.T) {
 	for name, script := range map[string]Script{"empty step": {{}}, "no input": {{ReadLine: true}}, "no socket": {{Connect: "/does/not/exist"}}} {
-		if _, errs, state := start(t, "", script); state.ExitCode() != exitScript || errs == "" {
+		if _, errs, state := start(t, "", script); state.ExitCode() != ExitScript || errs == "" {
 			t.Errorf("%s: %q, %v", name, errs, state)
 		}
 	}
@@ -137,7 +139,7 @@ func TestNothingOutlivesItsRoot(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	again := exec.CommandContext(t.Context(), path, "-test.run=TestHelperSleeps", "-test.v")
+	again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=TestHelperSleeps", "-test.v")
 	again.Env = append(os.Environ(), helperVariable+"="+file("again"), RootVariable+"="+strconv.Itoa(dies.Process.Pid))
 	if err := again.Start(); err != nil {
 		t.Fatal(err)

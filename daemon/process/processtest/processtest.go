@@ -32,6 +32,7 @@ func Begin() {
 // by the finding of left.
 func Main(m *testing.M, left func() error) {
 	code := m.Run()
+	testexe.Tidy()
 	if err := errors.Join(left(), goleak.Find()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -25,7 +26,7 @@ var builds = map[string]func() (string, error){
 }
 
 func goBuild(tag string) (string, error) {
-	path := filepath.Join(buildFolder, "scv-"+tag)
+	path := filepath.Join(buildFolder, cmp.Or(tag, "plain"), "scv")
 	out, err := exec.Command("go", "build", "-tags", tag, "-o", path, ".").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)

@@ -66,7 +66,12 @@ _scv() {
         (%s) at+=" ${words[i]}" ;;
         esac
     done
-    case "$at ${words[CURRENT-1]}" in
+    local prev=${words[CURRENT-1]}
+    if [[ ${words[CURRENT]} == --*=* ]]; then # --flag=value is one word to zsh
+        prev=${words[CURRENT]%%%%=*}
+        compset -P '*='
+    fi
+    case "$at $prev" in
 `, patterns(valueFlags(all, ""), "|"), patterns(verbPaths(all), "|"))
 	for _, p := range all {
 		for _, f := range p.flags {

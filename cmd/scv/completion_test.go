@@ -20,6 +20,7 @@ var completions = []struct {
 	{"scv channels set --", []string{"--agent", "--workspace", "--senders", "--home", "--help"}, []string{"--follow", "set"}},
 	{"scv channels set --senders ", []string{"owner", "anyone"}, []string{"none", "list"}},
 	{"scv channels set --senders a", []string{"anyone"}, []string{"owner"}},
+	{"scv channels set --senders=a", []string{"anyone"}, []string{"owner"}},
 	{"scv --home channels status --", []string{"--watch"}, []string{"--agent"}}, // channels is a folder here
 	{"scv status --", []string{"--json", "--watch"}, []string{"--follow"}},
 	{"scv channels --", []string{"--json"}, nil}, // of list, which is meant without a word
@@ -84,16 +85,22 @@ func ask(t *testing.T, folder, shell string, args ...string) []string {
 
 func bashOffers(t *testing.T, folder, script string, words []string) []string {
 	const program = `compopt() { :; }; source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _scv; printf '%s\n' "${COMPREPLY[@]}"`
+	if flag, value, given := strings.Cut(words[len(words)-1], "="); given { // three words to bash
+		words = append(slices.Clone(words[:len(words)-1]), flag, "=", value)
+	}
 	return ask(t, folder, "bash", append([]string{"--norc", "-c", program, "bash", script}, words...)...)
 }
 
 // zshOffers lets zsh's own helpers, which work only while a line is typed, print what they are given.
 func zshOffers(t *testing.T, folder, script string, typed []string) []string {
-	const program = `compdef() { :; }; compadd() { print -l -- "$@"; }; _describe() { print -l -- "${(@)${(P)2}%%:*}"; }
+	const program = `compdef() { :; }; compset() { :; }; compadd() { print -l -- "$@"; }; _describe() { print -l -- "${(@)${(P)2}%%:*}"; }
 _files() { [[ $1 == -/ ]] && print -l -- *(N/); true; }
 source "$1"; shift; words=("$@"); CURRENT=$#; _scv`
 	got := ask(t, folder, "zsh", append([]string{"-f", "-c", program, "zsh", script}, typed...)...)
 	last := typed[len(typed)-1]
+	if _, value, given := strings.Cut(last, "="); given { // compset takes the rest away
+		last = value
+	}
 	return slices.DeleteFunc(got, func(s string) bool { return !strings.HasPrefix(s, last) })
 }
 
@@ -101,6 +108,9 @@ func fishOffers(t *testing.T, folder, script string, words []string) []string {
 	got := ask(t, folder, "fish", "--no-config", "-c", `source $argv[1]; complete -C $argv[2]`, script, strings.Join(words, " "))
 	for i, s := range got {
 		word, _, _ := strings.Cut(s, "\t")
+		if _, value, given := strings.Cut(word, "="); given {
+			word = value
+		}
 		got[i] = strings.TrimSuffix(word, "/")
 	}
 	return got

@@ -29,8 +29,6 @@ const (
 	// backLimit is how long a daemon that just went away, or is just starting, is waited for.
 	backLimit = 3 * time.Second
 	backPause = 50 * time.Millisecond
-	// quiet is how long nothing needs to be said about a wait (docs/rules.md §8).
-	quiet = time.Second
 )
 
 // call makes one exchange with the daemon. A connection that breaks on the way, as it does when the
@@ -39,7 +37,7 @@ const (
 func (a *app) call(limit time.Duration, ask func(context.Context, *bus.Client) error) error {
 	ctx, cancel := context.WithTimeout(bus.WithRequestID(a.ctx, randomID()), limit)
 	defer cancel()
-	defer a.sayWaiting(quiet)()
+	defer a.slowly("waiting for the daemon")()
 	err := a.exchange(ctx, ask)
 	met := errors.Is(err, bus.ErrLost)
 	if met {
@@ -147,24 +145,6 @@ func (a *app) lockHolder() string {
 		return ""
 	}
 	return " (pid " + pid + ")"
-}
-
-// sayWaiting tells a person who watches that the daemon has not answered for a while. The function it
-// returns ends that.
-func (a *app) sayWaiting(after time.Duration) func() {
-	if !a.watched {
-		return func() {}
-	}
-	stop, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		select {
-		case <-stop:
-		case <-time.After(after):
-			a.note("waiting for the daemon ...")
-		}
-	}()
-	return func() { close(stop); <-done }
 }
 
 // randomID is 128 random bits in hex: an id for a request or a message.

@@ -39,6 +39,7 @@ func (l leakChecked) Run() int {
 	}
 	buildFolder = folder
 	defer os.RemoveAll(folder)
+	defer testexe.Tidy()
 	heedSignals()
 	end := startThread()
 	code := l.m.Run()

@@ -107,7 +107,7 @@ const idleLimit = 3 * time.Second
 func (a *app) awaitServing(k *keeper, before int) (wire.DaemonStatus, error) {
 	ctx, cancel := context.WithTimeout(a.ctx, serveLimit)
 	defer cancel()
-	defer a.sayWaiting(quiet)()
+	defer a.slowly("waiting for the daemon")()
 	first, active := -1, time.Now()
 	var last service.State
 	for {

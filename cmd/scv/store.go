@@ -69,7 +69,7 @@ func (a *app) storeSource(named string) (path string, done func(), err error) {
 func (a *app) storeFailure(path string, err error) error {
 	own := a.isOwn(path)
 	switch {
-	case err == nil || a.ctx.Err() != nil:
+	case err == nil || a.ctx.Err() != nil || errors.Is(err, syscall.EPIPE): // who reads what we print has left
 		return err
 	case errors.Is(err, fs.ErrNotExist):
 		return failf(exitFailed, a.whereThen(own), "there is no store at %q", path)

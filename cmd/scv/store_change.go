@@ -54,7 +54,9 @@ func (c *storeRestore) Run(a *app) error {
 	}
 	tool := a.tool()
 	tool.Verify = a.restorable
+	end := a.slowly("putting the copy back")
 	done, err := tool.Restore(a.ctx, from)
+	end()
 	switch {
 	case errors.Is(err, store.ErrDamaged):
 		return failf(exitDamaged, "take the newest sound copy: "+a.command("store restore"), "%w", err)
@@ -141,7 +143,9 @@ func (c *storeMigrate) Run(a *app) error {
 }
 
 func (a *app) change(do func(store.Tool, context.Context) (store.Changed, error)) (store.Changed, error) {
+	end := a.slowly("working on a copy of the store")
 	done, err := do(a.tool(), a.ctx)
+	end()
 	if err != nil {
 		return done, a.changeFailure(err)
 	}

@@ -78,6 +78,7 @@ func (a *app) examine(path string) (store.Report, error) {
 	if err != nil {
 		return store.Report{}, fmt.Errorf("cannot find the program itself: %w", err)
 	}
+	defer a.slowly("looking through the store")()
 	return daemon.ExamineApart(a.ctx, program, absolute, true)
 }
 
@@ -124,7 +125,9 @@ func (c *storeBackup) Run(a *app) error {
 	if err := a.verify(a.ctx, from); err != nil {
 		return a.storeFailure(from, err)
 	}
+	end := a.slowly("copying the store")
 	err = store.Copy(a.ctx, from, to, a.verify)
+	end()
 	switch {
 	case errors.Is(err, fs.ErrExist): // somebody else was quicker
 		return taken

@@ -56,6 +56,7 @@ func (c *storeDump) Run(a *app) error {
 func (c *storeDump) diff(a *app) error {
 	differ := false
 	options := store.DumpOptions{Texts: c.Texts}
+	end := a.slowly("comparing the two")
 	err := store.Diff(a.ctx, string(c.Paths[0]), string(c.Paths[1]), options, func(d store.Difference) error {
 		differ = true
 		if c.JSON {
@@ -63,6 +64,7 @@ func (c *storeDump) diff(a *app) error {
 		}
 		return a.printDifference(d)
 	})
+	end()
 	var bad *store.FileError
 	switch {
 	case errors.As(err, &bad):

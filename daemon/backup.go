@@ -45,7 +45,7 @@ func (d *Daemon) backUpTo(ctx context.Context, folder string) error {
 	}
 	path := filepath.Join(folder, store.BackupName(now, true))
 	err = d.store.Backup(ctx, path, d.verify)
-	return errors.Join(err, store.PruneBackups(folder))
+	return errors.Join(err, store.PruneBackups(folder, now))
 }
 
 // unchangedSince reports whether nothing was written to the store after a time.

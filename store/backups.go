@@ -19,9 +19,11 @@ type Backup struct {
 	Bytes int64
 }
 
-// How many copies that a daemon made by itself are kept. The newest stays however large it is.
+// What is kept of the copies that a daemon made by itself: the newest ones, and the last of each day for a week, since
+// a mistake is not always noticed at once. The newest stays however large and old it is.
 const (
 	keepBackups     = 3
+	keepBackupAge   = 7 * 24 * time.Hour
 	keepBackupBytes = 512 << 20 // of all together
 	autoPrefix      = "auto-"
 )
@@ -83,18 +85,21 @@ func (s *Store) copyTo(ctx context.Context, path string) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// PruneBackups removes what a daemon made and is too much now, and what a killed one left half made.
-func PruneBackups(folder string) error {
+// PruneBackups removes what a daemon made and is too much or too old now, and what a killed one left half made.
+func PruneBackups(folder string, now time.Time) error {
 	list, err := AutoBackups(folder)
 	if err != nil {
 		return err
 	}
 	var total int64
 	for n, b := range list {
-		total += b.Bytes
-		if n > 0 && (n >= keepBackups || total > keepBackupBytes) {
+		lastOfDay := n == 0 || !list[n-1].Made.Truncate(24*time.Hour).Equal(b.Made.Truncate(24*time.Hour))
+		wanted := n < keepBackups || lastOfDay && now.Sub(b.Made) <= keepBackupAge
+		if n > 0 && (!wanted || total+b.Bytes > keepBackupBytes) {
 			err = errors.Join(err, os.Remove(b.Path))
+			continue
 		}
+		total += b.Bytes
 	}
 	halves, globbed := filepath.Glob(filepath.Join(folder, ".*.db.tmp-*"))
 	err = errors.Join(err, globbed)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,29 +16,43 @@ import (
 
 func TestBackupsAreBounded(t *testing.T) {
 	folder := t.TempDir()
-	begin := newClock().Now().Wall
-	put := func(name string, age time.Duration, size int64) {
+	begin := time.Date(2026, 11, 1, 12, 30, 0, 0, time.UTC)
+	put := func(name string, made time.Time, size int64) {
 		path := filepath.Join(folder, name)
 		must(t, os.WriteFile(path, nil, 0o600))
 		must(t, os.Truncate(path, size)) // a hole: no disk is used
-		must(t, os.Chtimes(path, begin, begin.Add(-age)))
+		must(t, os.Chtimes(path, made, made))
 	}
-	for n := range 6 {
-		put(BackupName(begin.Add(-time.Duration(n)*time.Hour), true), time.Duration(n)*time.Hour, 1000)
+	put(BackupName(begin, false), begin.Add(-48*time.Hour), 1000) // by hand
+	put(".auto-1.db.tmp-2", begin, 10)
+	now := begin
+	for range 20 * 24 { // a daemon makes one each hour
+		now = now.Add(time.Hour)
+		put(BackupName(now, true), now, 1000)
+		must(t, PruneBackups(folder, now))
 	}
-	put(BackupName(begin.Add(-time.Minute), false), 48*time.Hour, 1000)
-	put(".auto-1.db.tmp-2", 0, 10)
-	must(t, PruneBackups(folder))
-	list, err := Backups(folder)
+	var ages []string
+	list, err := AutoBackups(folder)
 	must(t, err)
-	if len(list) != keepBackups+1 || !list[0].Made.Equal(begin) || list[keepBackups].Made.After(begin.Add(-47*time.Hour)) {
-		t.Errorf("left: %+v", list)
+	for _, b := range list {
+		ages = append(ages, now.Sub(b.Made).String())
+	}
+	if got, want := strings.Join(ages, " "), "0s 1h0m0s 2h0m0s 13h0m0s 37h0m0s 61h0m0s 85h0m0s 109h0m0s 133h0m0s 157h0m0s"; got != want {
+		t.Errorf("left: %s", got)
+	}
+	if all, _ := Backups(folder); len(all) != len(list)+1 {
+		t.Errorf("that of a person is gone: %+v", all)
 	}
 	if halves, _ := filepath.Glob(filepath.Join(folder, ".*")); len(halves) > 0 {
 		t.Errorf("half copies are left: %v", halves)
 	}
-	put("auto-large.db", -time.Hour, keepBackupBytes+1)
-	must(t, PruneBackups(folder))
+	now = now.Add(365 * 24 * time.Hour) // nothing ran meanwhile
+	must(t, PruneBackups(folder, now))
+	if list, _ = AutoBackups(folder); len(list) != keepBackups {
+		t.Errorf("left of what is old: %+v", list)
+	}
+	put("auto-large.db", now, keepBackupBytes+1)
+	must(t, PruneBackups(folder, now))
 	if list, _ = AutoBackups(folder); len(list) != 1 || filepath.Base(list[0].Path) != "auto-large.db" {
 		t.Errorf("left of too much: %+v", list)
 	}

@@ -42,6 +42,7 @@ sleep 600
 // gets past those that are for agents and past no other, what it tried is written down, and the owner
 // hears of it once in a daemon's life.
 func TestEveryDoorFromEveryCaller(t *testing.T) {
+	t.Parallel()
 	w := newCallers(t)
 	w.await("done", 90*time.Second)
 	later, c := w.pid("later.pid"), w.d.client(t)

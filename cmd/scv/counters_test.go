@@ -10,6 +10,7 @@ import (
 // TestCountersNeverGoBack: what a daemon has counted stays counted while it lives, whoever asks and whatever comes
 // in between.
 func TestCountersNeverGoBack(t *testing.T) {
+	t.Parallel()
 	home := newHome(t)
 	leaveOrphan(t, home)
 	d := startDaemon(t, home)

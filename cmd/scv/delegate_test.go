@@ -189,6 +189,7 @@ func refusedAs(t *testing.T, name string, err error, code wire.Code) {
 
 // A background run that a crash of the daemon cuts is told of as lost: once in the chat, and to who waits.
 func TestBackgroundRunIsLostOnce(t *testing.T) {
+	t.Parallel()
 	home := delegateHome(t)
 	d := startDaemon(t, home)
 	c := d.client(t)

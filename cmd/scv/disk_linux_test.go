@@ -319,6 +319,7 @@ func TestReadOnlyHome(t *testing.T) {
 
 // TestStoreErrorsOnAFullDisk: the tools that need room change nothing, and send to who knows what is wrong.
 func TestStoreErrorsOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	home := smallHome(t, 2<<20)
 	startDaemon(t, home).terminate(t)
 	path := filepath.Join(home, layout.Store)

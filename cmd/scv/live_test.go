@@ -17,6 +17,7 @@ import (
 // TestLiveAgentOverACrash kills the daemon in the middle of a live agent's turn: that is explained once,
 // the agent is stopped by the next daemon, and the conversation goes on in the agent's own memory.
 func TestLiveAgentOverACrash(t *testing.T) {
+	t.Parallel()
 	home := newHome(t)
 	sessions, began, pid := t.TempDir(), filepath.Join(home, "began"), filepath.Join(home, "pid")
 	wait := testexe.Script{{ACP: &testexe.ACP{Sessions: sessions, Turns: [][]testexe.ACPStep{

@@ -31,6 +31,7 @@ func nestedHomes(t *testing.T, outerMore, innerAgents string) (outer, inner stri
 
 // TestNestedSCV talks through one SCV to the agent of another, which the first had to start.
 func TestNestedSCV(t *testing.T) {
+	t.Parallel()
 	outer, inner := nestedHomes(t, "", `
 [delegations]
 max_depth = 3
@@ -111,6 +112,7 @@ func onlyRun(t *testing.T, c *bus.Client) wire.DelegationInfo {
 
 // TestNestedSCVTakesTooLong: the inner turn ends with the outer one, and the inner SCV stays.
 func TestNestedSCVTakesTooLong(t *testing.T) {
+	t.Parallel()
 	outer, inner := nestedHomes(t, "[turns]\nowner = \"5s\"\n", "[agents.slow]\ncommand = [\"sh\", \"-c\", \"read -r x; [ $x = quick ] || { touch began; sleep 60; }; echo $x\"]\n")
 	d := startDaemon(t, outer)
 	c := d.client(t)

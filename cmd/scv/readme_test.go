@@ -85,6 +85,7 @@ func (p *printed) runs(answer, stdin string, command ...string) (out, question s
 
 // TestReadmeAsks runs what the README prints under "Ask me before you do it".
 func TestReadmeAsks(t *testing.T) {
+	t.Parallel()
 	const heading = "Ask me before you do it"
 	scripts, settings := blocks(t, heading, "sh"), blocks(t, heading, "json")
 	if len(scripts) != 2 || len(settings) != 1 {

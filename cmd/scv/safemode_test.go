@@ -17,6 +17,7 @@ import (
 // damaged, answers status, says what to do once, and leaves the agent alone: no word of that store may
 // lead to a signal.
 func TestSafeModeTouchesNoRun(t *testing.T) {
+	t.Parallel()
 	home := newHome(t)
 	agent := "[agents.busy]\ncommand = [\"sh\", \"-c\", \"echo $$ > pid; exec sleep 300\"]\n"
 	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte(agent), 0o600); err != nil {

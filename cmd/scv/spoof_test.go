@@ -17,6 +17,7 @@ import (
 // TestSpoofedQuestions asks questions that try to look like something else. What is stored is what is
 // shown: one line, nothing unseen in it, of bounded length, in a frame that it cannot leave.
 func TestSpoofedQuestions(t *testing.T) {
+	t.Parallel()
 	total := number(t, "SCV_SPOOFS", 100)
 	seed := uint64(number(t, "SCV_SPOOF_SEED", int(time.Now().UnixNano()%1e9)))
 	t.Logf("%d questions, seed %d (SCV_SPOOF_SEED=%d repeats it)", total, seed, seed)

@@ -18,6 +18,7 @@ import (
 // TestLookEndsInACircle: a store whose pages point to themselves comes to an end with every verb that
 // looks through it, in words and with the exit code of damage.
 func TestLookEndsInACircle(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "circle.db")
 	s, err := store.Open(t.Context(), store.Options{Path: path, Clock: clock.System{}, NoSync: true})
 	if err != nil {

@@ -40,6 +40,7 @@ func apart(t *testing.T, home string, args ...string) result {
 // TestStoreErrorsNameACommand: whatever a store tool fails at, the line below the error names a command, and
 // that is one which scv takes.
 func TestStoreErrorsNameACommand(t *testing.T) {
+	t.Parallel()
 	sound := newHome(t)
 	startDaemon(t, sound).terminate(t)
 	raw, err := os.ReadFile(filepath.Join(sound, layout.Store))

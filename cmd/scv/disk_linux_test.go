@@ -71,9 +71,10 @@ func startSleeper(t *testing.T, d *daemonProcess) (_ *daemonProcess, handle stri
 			t.Fatal(err)
 		}
 	}
-	if _, err := c.ChatSend(t.Context(), wire.ChatSend{Account: "busy", ID: "work", Text: "sleep"}); err != nil {
-		t.Fatal(err)
-	}
+	until(t, "the account runs with its new settings", func() bool {
+		_, err := c.ChatSend(t.Context(), wire.ChatSend{Account: "busy", ID: "work", Text: "sleep"})
+		return err == nil
+	})
 	awaitFile(t, filepath.Join(d.home, "workspace", "began"))
 	status, err := c.Control(t.Context(), wire.DelegationsCommand{})
 	if err != nil || len(status.Delegations.Entries) != 1 {

@@ -13,8 +13,10 @@ TOOL   := go tool -modfile=tools/go.mod
 DARWIN := CGO_ENABLED=0 GOOS=darwin GOARCH=arm64
 
 # Three packages at a time, and six tests of one, of those that may: they wait for processes more than they compute.
+# PACKAGES=2 takes a few minutes more, and is for a machine that others use too.
 # -count=1: some tests limit what this process may write, and the log of the cache must not meet that.
-TESTFLAGS ?= -p 3 -parallel 6 -count=1 -timeout 25m
+PACKAGES ?= 3
+TESTFLAGS ?= -p $(PACKAGES) -parallel 6 -count=1 -timeout 25m
 
 # The tests that `make nightly` runs longer than `make check` does.
 NIGHTLY := Crashes|PowerCut|Broken|Damaged|Malformed|Spoofed|Strangers|WhileARunRegisters

@@ -17,6 +17,7 @@ import (
 // client ask and never read, and holds what others wait for meanwhile: one who is in, and a newcomer.
 func TestCrowdAtTheDoor(t *testing.T) {
 	size := number(t, "SCV_CROWD", 2000) // half-open connections
+	limit := time.Duration(number(t, "SCV_CROWD_P99_MS", 0)) * time.Millisecond
 	d := startDaemon(t, newHome(t))
 	c := d.client(t)
 	inside := func() error {
@@ -28,6 +29,14 @@ func TestCrowdAtTheDoor(t *testing.T) {
 			return fmt.Errorf("status: exit %d: %s", got.code, got.errOut)
 		}
 		return nil
+	}
+	patient := func() error { // one that gave up has waited its 3 s: it counts as slow where other tests are at work
+		err := newcomer()
+		if limit == 0 && err != nil {
+			t.Log(err)
+			return nil
+		}
+		return err
 	}
 	idle := measured(t, func(n int) bool { return n < 200 }, inside)
 	alone := measured(t, func(n int) bool { return n < 100 }, newcomer)
@@ -53,12 +62,11 @@ func TestCrowdAtTheDoor(t *testing.T) {
 	crowded := func(n int) bool { return n < 100 || !over.Load() }
 	var slow, slowest time.Duration
 	all.Go(func() { slow = measured(t, crowded, inside) })
-	all.Go(func() { slowest = measured(t, crowded, newcomer) })
+	all.Go(func() { slowest = measured(t, crowded, patient) })
 	all.Wait()
 	t.Logf("beside %d connections: status p99 %v, of newcomers %v; alone %v and %v", size, slow, slowest, idle, alone)
 	// The figure is 250 ms on a machine with nothing else to do (make nightly). Beside other tests it only shows
 	// that nobody waits for the crowd to go.
-	limit := time.Duration(number(t, "SCV_CROWD_P99_MS", 0)) * time.Millisecond
 	if limit == 0 {
 		limit = max(2*time.Second, 20*alone)
 	}

@@ -36,7 +36,7 @@ func (r Report) Err() error {
 		return nil
 	}
 	if strings.Contains(r.Damage, ErrDamaged.Error()) {
-		return saidDamage(r.Damage)
+		return saidFailure{r.Damage, ErrDamaged}
 	}
 	return fmt.Errorf("%w: %s", ErrDamaged, r.Damage)
 }
@@ -71,7 +71,7 @@ func (r Report) Failed() error {
 	return errors.New(r.Failure)
 }
 
-// saidFailure is an error in words that it was given already.
+// saidFailure is an error whose words have those of its kind among them already.
 type saidFailure struct {
 	words string
 	kind  error
@@ -79,12 +79,6 @@ type saidFailure struct {
 
 func (f saidFailure) Error() string { return f.words }
 func (f saidFailure) Unwrap() error { return f.kind }
-
-// saidDamage is ErrDamaged in words that have its own among them already.
-type saidDamage string
-
-func (d saidDamage) Error() string { return string(d) }
-func (d saidDamage) Unwrap() error { return ErrDamaged }
 
 // Examine looks through the pages of a store that nobody holds, if asked through its records too, and
 // changes not a byte of it. A badly damaged file can kill or hang the process that maps it: use a child

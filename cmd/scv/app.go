@@ -31,8 +31,8 @@ type app struct {
 	pace           pace
 }
 
-// pace is how often a waiting verb asks the daemon, and how long a wait needs no word.
-type pace struct{ keepAlive, catchUp, watch, progress, quiet time.Duration }
+// pace is how often a waiting verb asks the daemon.
+type pace struct{ keepAlive, catchUp, watch, progress time.Duration }
 
 // home is the folder of this SCV as a canonical path; it need not exist.
 func (a *app) home() (string, error) {

@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		ctx: ctx, stdin: stdin, stdout: out, stderr: stderr, getenv: getenv, now: time.Now,
 		typed: isTerminal(stdin), watched: isTerminal(stderr), colour: isTerminal(stdout) && coloured(getenv),
 		screen: isTerminal(stdout) && getenv("TERM") != "dumb",
-		pace:   pace{keepAlive: keepAlive, catchUp: catchUp, watch: time.Second, progress: progressEvery, quiet: quiet},
+		pace:   pace{keepAlive: keepAlive, catchUp: catchUp, watch: time.Second, progress: progressEvery},
 	}
 	code := report(stderr, dispatch(a, args))
 	if out.err != nil && code == exitOK {

@@ -11,7 +11,7 @@ func (a *app) slowly(doing string) (end func()) {
 		return func() {}
 	}
 	told := make(chan struct{})
-	timer := time.AfterFunc(a.pace.quiet, func() {
+	timer := time.AfterFunc(quiet, func() {
 		defer close(told)
 		a.note("%s ...", doing)
 	})

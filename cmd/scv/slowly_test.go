@@ -19,7 +19,7 @@ func TestSlowlyTells(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var told strings.Builder
-			a := &app{watched: c.watched, stderr: &told, pace: pace{quiet: quiet}}
+			a := &app{watched: c.watched, stderr: &told}
 			end := a.slowly("counting")
 			time.Sleep(c.takes)
 			end()
